@@ -25,7 +25,7 @@ func Of[T any]() func(T) string {
 	if method.Type.NumIn() != inputs || method.Type.NumOut() != 1 || method.Type.Out(0).Kind() != reflect.String {
 		return func(T) string { return "" }
 	}
-	if index, ok := field(t); ok {
+	if index, ok := field(t); ok && returns(t, index) {
 		return func(o T) string {
 			v := reflect.ValueOf(o)
 			if v.Kind() == reflect.Pointer {
@@ -35,6 +35,25 @@ func Of[T any]() func(T) string {
 		}
 	}
 	return func(o T) string { return reflect.ValueOf(o).MethodByName("GetUID").Call(nil)[0].String() }
+}
+
+// returns reports whether GetUID returns what stands in the field, by trying it.
+func returns(t reflect.Type, index []int) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false
+		}
+	}()
+	pointer := t
+	if t.Kind() != reflect.Pointer {
+		pointer = reflect.PointerTo(t)
+	}
+	object := reflect.New(pointer.Elem())
+	object.Elem().FieldByIndex(index).SetString("probe")
+	if t.Kind() != reflect.Pointer {
+		object = object.Elem()
+	}
+	return object.MethodByName("GetUID").Call(nil)[0].String() == "probe"
 }
 
 // field returns where the field UID stands, when there is one that can be reached without
