@@ -1,0 +1,103 @@
+package indexer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed3bce33ad/listwatch"
+)
+
+// AddIndex adds an index of the values that the function gives for an object: none, one or
+// many. A value given twice counts once.
+//
+// It may be called at any time. Objects that are held already are in the index when AddIndex
+// returns; writers wait meanwhile, readers don't. The function must be a pure function of the
+// object. It runs with no lock that readers take, so it may read the store, but it must not
+// write to it or add an index. When it panics, the object is stored and is just not in this
+// index; see [Fault]. A name that is taken gives an error that wraps [ErrIndexExists], a
+// missing name or function one that wraps [ErrBadIndex].
+func AddIndex[T listwatch.Object, V comparable](r *Reader[T], name string, values func(T) []V) (*Index[T, V], error) {
+	if values == nil {
+		return nil, fmt.Errorf("indexer %s: index %q: %w: no function", r.x.options.Name, name, ErrBadIndex)
+	}
+	return AddIndexFunc(r, name, func(o T, found []V) []V { return append(found, values(o)...) })
+}
+
+// AddIndexFunc is [AddIndex] for a function that appends the values to the slice that it is
+// given and returns the result. This form needs no memory for a slice of its own. The slice is
+// only lent.
+func AddIndexFunc[T listwatch.Object, V comparable](r *Reader[T], name string, values func(T, []V) []V) (*Index[T, V], error) {
+	x := r.x
+	if name == "" || values == nil {
+		return nil, fmt.Errorf("indexer %s: index %q: %w: no name or function", x.options.Name, name, ErrBadIndex)
+	}
+	ix := newIndex(x, name, func(w *Write[T], found []V) []V { return values(w.Object, found) })
+	fault, err := ix.add()
+	if err != nil {
+		return nil, err
+	}
+	if fault != nil {
+		x.options.OnError(fault)
+	}
+	return ix, nil
+}
+
+// One makes an index function of one that gives a single value. It allocates a slice for each
+// call; [AddIndexFunc] does without.
+func One[T listwatch.Object, V comparable](value func(T) V) func(T) []V {
+	return func(o T) []V { return []V{value(o)} }
+}
+
+// RemoveIndex removes an index by its name, and reports whether there was one. From then on the
+// [Index] is empty. The index by namespace has no name and stays.
+func (r *Reader[T]) RemoveIndex(name string) bool {
+	x := r.x
+	x.write.Lock()
+	defer x.write.Unlock()
+	i := x.findLocked(name)
+	if name == "" || i < 0 {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.indexes[i].drop()
+	x.indexes = slices.Delete(x.indexes, i, i+1)
+	return true
+}
+
+// findLocked returns where the index of that name is in indexes, or -1. It needs the write
+// lock.
+func (x *Indexer[T]) findLocked(name string) int {
+	return slices.IndexFunc(x.indexes, func(index index[T]) bool { return index.stats().Name == name })
+}
+
+// buildStep is how many objects are indexed at a time.
+const buildStep = 256
+
+// add indexes the objects that are held, and lets readers and writers see the index.
+func (ix *Index[T, V]) add() (fault *Fault, err error) {
+	x := ix.x
+	x.write.Lock()
+	defer x.write.Unlock()
+	if x.findLocked(ix.name) >= 0 {
+		return nil, fmt.Errorf("indexer %s: index %q: %w", x.options.Name, ix.name, ErrIndexExists)
+	}
+	// Nobody else can see ix yet, so put needs no mu.
+	writes := make([]Write[T], 0, buildStep)
+	for pos, e := range x.entries {
+		writes = append(writes, Write[T]{Head: e.head, Object: x.objects[pos]})
+		if len(writes) < buildStep && pos < len(x.entries)-1 {
+			continue
+		}
+		fault = merge(fault, ix.stage(writes))
+		for i := range writes {
+			ix.put(uint32(len(ix.slots)), i)
+		}
+		ix.stage(nil)
+		writes = writes[:0]
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.indexes = append(x.indexes, ix)
+	return fault, nil
+}

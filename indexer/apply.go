@@ -1,0 +1,127 @@
+package indexer
+
+import "github.com/seed3bce33ad/listwatch"
+
+// Write is one change to an [Indexer], and what came of it. The caller fills in the first
+// fields; [Indexer.Apply] overwrites the others.
+type Write[T listwatch.Object] struct {
+	// Head is the key, identity and version of this write; the version of a delete is that
+	// of the deletion.
+	Head listwatch.Head
+	// Object is what to store. It is not looked at when Delete is set.
+	Object T
+	// Delete takes the object out.
+	Delete bool
+	// Force applies the write whatever version is held.
+	Force bool
+	// Mark is the generation of the snapshot that the write is part of, see [Indexer.Mark].
+	// The mark of what is held is raised to it even if the write is not applied.
+	Mark uint64
+
+	// Applied reports that the store was changed: the write was newer, or forced.
+	Applied bool
+	// Held reports that something was held under the key before.
+	Held bool
+	// OldHead is the state that was held before.
+	OldHead listwatch.Head
+	// Old is the object that was held before.
+	Old T
+}
+
+// Apply makes the writes, in order, as one change: a reader sees all of them or none.
+// version is the version of the collection that the store equals afterwards, or "" when there
+// is none.
+//
+// A write that brings nothing new is skipped, and what is held keeps its pointer. An update is
+// applied when nothing is held, or its version is newer than the held one, or the two differ
+// and can't be ordered. A delete is applied when something is held whose version is not newer
+// than the deletion's; if both identities are known and differ, it must be strictly newer.
+// Force applies either, but nothing makes a delete of nothing applied.
+//
+// Apply keeps the objects, not the slice. It calls the index functions once for each update,
+// the skipped ones too, before readers have to wait.
+func (x *Indexer[T]) Apply(version string, writes []Write[T]) {
+	x.report(func() []*Fault {
+		x.write.Lock()
+		defer x.write.Unlock()
+		return x.applyLocked(version, writes)
+	}())
+}
+
+// report hands faults on. No lock may be held.
+func (x *Indexer[T]) report(faults []*Fault) {
+	for _, fault := range faults {
+		x.options.OnError(fault)
+	}
+}
+
+// applyLocked needs the write lock.
+func (x *Indexer[T]) applyLocked(version string, writes []Write[T]) []*Fault {
+	var faults []*Fault
+	for _, index := range x.indexes {
+		if fault := index.stage(writes); fault != nil {
+			faults = append(faults, fault)
+		}
+	}
+	x.commitLocked(version, writes)
+	for _, index := range x.indexes {
+		index.stage(nil)
+	}
+	return faults
+}
+
+// commitLocked needs the write lock, and takes the other.
+func (x *Indexer[T]) commitLocked(version string, writes []Write[T]) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.version = version
+	for i := range writes {
+		x.commitOneLocked(&writes[i], i)
+	}
+}
+
+// commitOneLocked makes write i. It needs both locks.
+func (x *Indexer[T]) commitOneLocked(w *Write[T], i int) {
+	e, pos := x.entry(w.Head.Key)
+	w.Applied, w.Held = !w.Delete, e != nil
+	if w.Held {
+		w.OldHead, w.Old = e.head, x.objects[pos]
+		w.Applied = w.Force || w.supersedes(e.head)
+	} else {
+		var none T
+		w.OldHead, w.Old = listwatch.Head{}, none
+	}
+	switch {
+	case w.Applied && w.Delete:
+		x.removeLocked(pos)
+		return
+	case w.Applied:
+		indexes := x.indexes[1:] // the namespace stays
+		if !w.Held {
+			e, pos = x.addLocked(w.Head.Key)
+			indexes = x.indexes
+		}
+		e.head.UID, e.head.ResourceVersion = w.Head.UID, w.Head.ResourceVersion
+		x.objects[pos] = w.Object
+		for _, index := range indexes {
+			index.put(pos, i)
+		}
+	case !w.Held:
+		return
+	}
+	e.mark.Store(max(e.mark.Load(), w.Mark))
+}
+
+// supersedes is the rule of Apply, without Force.
+func (w *Write[T]) supersedes(held listwatch.Head) bool {
+	version := w.Head.ResourceVersion
+	if listwatch.Newer(version, held.ResourceVersion) {
+		return true
+	}
+	if !w.Delete {
+		_, err := listwatch.CompareVersions(version, held.ResourceVersion)
+		return err != nil
+	}
+	other := w.Head.UID != "" && held.UID != "" && w.Head.UID != held.UID
+	return !other && !listwatch.Newer(held.ResourceVersion, version)
+}

@@ -1,0 +1,90 @@
+package indexer_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/indexer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0: a new one")
+
+// random returns a source whose seed is in the test's log.
+func random(t *testing.T) *rand.Rand {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// pod is an object with what the tests index by.
+type pod struct {
+	listwatch.Meta
+	Node   string
+	Labels []string
+}
+
+func newPod(key, version string, labels ...string) *pod {
+	k, err := listwatch.ParseKey(key)
+	if err != nil {
+		panic(err)
+	}
+	return &pod{
+		Meta:   listwatch.Meta{Namespace: k.Namespace, Name: k.Name, ResourceVersion: version},
+		Labels: labels,
+	}
+}
+
+func labels(p *pod) []string { return p.Labels }
+
+func headOf(p *pod) listwatch.Head {
+	return listwatch.Head{Key: listwatch.KeyOf(p), UID: p.UID, ResourceVersion: p.ResourceVersion}
+}
+
+func update(p *pod) indexer.Write[*pod] {
+	return indexer.Write[*pod]{Head: headOf(p), Object: p}
+}
+
+func deletion(p *pod) indexer.Write[*pod] {
+	return indexer.Write[*pod]{Head: headOf(p), Delete: true}
+}
+
+func key(s string) listwatch.Key {
+	k, err := listwatch.ParseKey(s)
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+// names returns the keys of the objects, sorted.
+func names(pods []*pod) []string {
+	var s []string
+	for _, p := range pods {
+		s = append(s, listwatch.KeyOf(p).String())
+	}
+	slices.Sort(s)
+	return s
+}
+
+// strict is a store that must not report faults.
+func strict(t testing.TB) *indexer.Indexer[*pod] {
+	return indexer.New[*pod](indexer.Options{Name: "pods", OnError: func(err error) { require.NoError(t, err) }})
+}
+
+func mustIndex[V comparable](t testing.TB, x *indexer.Indexer[*pod], name string, values func(*pod) []V) *indexer.Index[*pod, V] {
+	ix, err := indexer.AddIndex(x.Reader(), name, values)
+	require.NoError(t, err)
+	return ix
+}

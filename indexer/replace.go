@@ -1,0 +1,68 @@
+package indexer
+
+import "github.com/seed3bce33ad/listwatch"
+
+// Put stores the objects as one change, whatever versions are held. Afterwards the store equals
+// no version of the collection.
+//
+// It is for stores that are filled by hand; what comes from a source goes through
+// [Indexer.Apply].
+func (x *Indexer[T]) Put(objects ...T) {
+	writes := make([]Write[T], len(objects))
+	for i, o := range objects {
+		writes[i] = Write[T]{Head: x.headOf(o), Object: o, Force: true}
+	}
+	x.Apply("", writes)
+}
+
+// Delete takes out what is held under the keys as one change, whatever its version.
+// Afterwards the store equals no version of the collection.
+func (x *Indexer[T]) Delete(keys ...listwatch.Key) {
+	writes := make([]Write[T], len(keys))
+	for i, k := range keys {
+		writes[i] = Write[T]{Head: listwatch.Head{Key: k}, Delete: true, Force: true}
+	}
+	x.Apply("", writes)
+}
+
+// Replace makes the store equal to the objects, which are the collection at version, as one
+// change: readers never see a half-filled store. An object that is held in the very same state
+// keeps its pointer; versions that are older than the held ones are believed. Of objects with
+// one key the newest counts, or the last when they can't be ordered.
+func (x *Indexer[T]) Replace(version string, objects ...T) {
+	writes := make([]Write[T], 0, len(objects))
+	listed := make(map[listwatch.Key]int, len(objects)) // index into writes
+	for _, o := range objects {
+		w := Write[T]{Head: x.headOf(o), Object: o, Force: true}
+		i, again := listed[w.Head.Key]
+		if !again {
+			listed[w.Head.Key] = len(writes)
+			writes = append(writes, w)
+		} else if !listwatch.Newer(writes[i].Head.ResourceVersion, w.Head.ResourceVersion) {
+			writes[i] = w
+		}
+	}
+	x.report(func() []*Fault {
+		x.write.Lock()
+		defer x.write.Unlock()
+		return x.applyLocked(version, x.differenceLocked(writes, listed))
+	}())
+}
+
+// differenceLocked leaves out of writes what is held already, and adds the deletes of what is
+// held and not listed. It needs the write lock.
+func (x *Indexer[T]) differenceLocked(writes []Write[T], listed map[listwatch.Key]int) []Write[T] {
+	changes := writes[:0]
+	for _, w := range writes {
+		e, _ := x.entry(w.Head.Key)
+		if e == nil || w.Head.ResourceVersion == "" || e.head != w.Head {
+			changes = append(changes, w)
+		}
+	}
+	for _, e := range x.entries {
+		if _, ok := listed[e.head.Key]; !ok {
+			changes = append(changes, Write[T]{Head: e.head, Delete: true, Force: true})
+		}
+	}
+	return changes
+}
