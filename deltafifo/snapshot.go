@@ -1,0 +1,214 @@
+package deltafifo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed3bce33ad/listwatch"
+)
+
+var errNoVersion = fmt.Errorf("deltafifo: commit: %w: a list without version", listwatch.ErrProtocol)
+
+// snapshot is one list on its way in. All fields but the first four are guarded by the queue's
+// lock. It is open as long as the queue's open is this one.
+//
+// Which keys were listed is told by marks: on the store's entries, and on the items of keys
+// that are queued or in flight.
+type snapshot[T listwatch.Object] struct {
+	q          *DeltaFIFO[T]
+	mode       listwatch.Mode
+	generation uint64
+	from       string // the position at Begin
+
+	// listed are keys that count as listed, with the version listed, where a mark does not
+	// do: it could be taken for one of an older state, or there is nothing to mark.
+	listed map[listwatch.Key]string
+	// blind: something was listed that has no name, so nothing counts as missing.
+	blind bool
+	// put: something was queued; ahead is the greatest version of it. Not for Compare.
+	put   bool
+	ahead string
+	// suspects are states that the watch has passed and the queue does not know. Deleted are
+	// the keys that the watch has deleted since Begin, and when. For Compare alone.
+	suspects []Delta[T]
+	deleted  map[listwatch.Key]string
+}
+
+// Begin opens a snapshot. One that is open is aborted, and a Compare that still waits for the
+// position to reach its version is given up. On a closed queue the snapshot has ended already.
+// It panics when m is not a mode.
+//
+// What Commit does beside what [listwatch.Snapshot] says depends on the mode:
+//   - Rebuild: the position becomes version unless it is beyond it. Keys that were not listed
+//     and are not newer than version are deleted.
+//   - Compare: the position stays. States that the watch must have missed are queued, and keys
+//     that were not listed are deleted, now or when the position has reached version. Put never
+//     blocks.
+//   - Reset: the position becomes version, a new epoch begins, keys not listed are deleted.
+//
+// Commit of an empty version is ErrProtocol and leaves the snapshot open.
+func (q *DeltaFIFO[T]) Begin(m listwatch.Mode) listwatch.Snapshot[T] {
+	if m != listwatch.Rebuild && m != listwatch.Compare && m != listwatch.Reset {
+		panic(fmt.Sprintf("deltafifo: Begin of %v", m))
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.endLocked()
+	q.sweep = nil
+	q.generation++
+	s := &snapshot[T]{
+		q: q, mode: m, generation: q.generation, from: q.position.version,
+		listed: make(map[listwatch.Key]string), deleted: make(map[listwatch.Key]string),
+	}
+	if !q.closed {
+		q.open = s
+	}
+	q.wakeLocked()
+	return s
+}
+
+// endLocked ends the open snapshot, if there is one, as it stands.
+func (q *DeltaFIFO[T]) endLocked() {
+	if s := q.open; s != nil {
+		q.open = nil
+		if s.put {
+			q.passLocked(s.ahead)
+			q.torn = q.torn || s.mode == listwatch.Reset
+		}
+		q.freeWritersLocked()
+	}
+}
+
+// Known reports whether exactly this state is held. If so, the key counts as listed.
+func (s *snapshot[T]) Known(h listwatch.Head) bool {
+	q := s.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open != s {
+		return false
+	}
+	if h.Key.Name == "" {
+		s.blind = true
+		return false
+	}
+	if h.ResourceVersion == "" {
+		s.refusedLocked(h.Key)
+		return false
+	}
+	v, it := q.viewLocked(h.Key, 0)
+	if !v.is(h) {
+		return false
+	}
+	s.markLocked(h, it)
+	return true
+}
+
+// markLocked notes a key as listed with a state that needs nothing queued.
+func (s *snapshot[T]) markLocked(h listwatch.Head, it *item[T]) {
+	if s.q.store != nil {
+		s.q.store.Mark(h.Key, s.generation)
+	}
+	if it != nil {
+		it.mark = s.generation
+	}
+	// A state beyond the position will come again by the watch, and more behind it.
+	if s.mode == listwatch.Reset || listwatch.Newer(h.ResourceVersion, s.q.position.version) {
+		s.listed[h.Key] = newest(s.listed[h.Key], h.ResourceVersion)
+	}
+}
+
+// refusedLocked notes a key that was listed in a state that could not be taken. What is held
+// stays. After a restore its version would keep out every later state until the new epoch has
+// caught up, so it loses it.
+func (s *snapshot[T]) refusedLocked(k listwatch.Key) {
+	s.listed[k] = ""
+	if s.mode == listwatch.Reset {
+		v, _ := s.q.viewLocked(k, s.generation)
+		s.unversionLocked(&v)
+		s.q.wakeLocked()
+	}
+}
+
+func (s *snapshot[T]) unversionLocked(v *view[T]) {
+	if object, ok := s.q.bodyLocked(v); ok && v.head.ResourceVersion != "" {
+		head := listwatch.Head{Key: v.head.Key, UID: v.head.UID}
+		s.queueLocked(&Delta[T]{Head: head, Object: object, Force: true})
+	}
+}
+
+// Put takes listed objects, all or none. It fails with ErrStopped once the snapshot has ended,
+// with ctx's cause when ctx is done, and with ErrProtocol for an object without name.
+func (s *snapshot[T]) Put(ctx context.Context, objects ...T) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	q := s.q
+	deltas := q.borrow()
+	defer func() { q.giveBack(deltas) }()
+	for i, object := range objects {
+		if err := q.readObject(Replaced, object, &deltas); err != nil {
+			return fmt.Errorf("deltafifo: put: object %d: %w", i, err)
+		}
+	}
+	n := len(deltas)
+	if s.mode == listwatch.Compare {
+		n = 0 // nothing is queued before Commit
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.roomLocked(ctx, n, s); err != nil {
+		return err
+	}
+	for i := range deltas {
+		s.putLocked(&deltas[i])
+	}
+	q.wakeLocked()
+	return nil
+}
+
+func (s *snapshot[T]) putLocked(d *Delta[T]) {
+	v, it := s.q.viewLocked(d.Head.Key, s.generation)
+	version := d.Head.ResourceVersion
+	switch s.mode {
+	case listwatch.Rebuild:
+		if v.accepts(version) {
+			s.queueLocked(d)
+			return
+		}
+	case listwatch.Reset:
+		before, twice := s.listed[d.Head.Key]
+		if !v.is(d.Head) && !(twice && !supersedes(version, before)) {
+			s.listed[d.Head.Key] = version
+			d.Force = true
+			s.queueLocked(d)
+			return
+		}
+	case listwatch.Compare:
+		if !listwatch.Newer(version, s.q.position.version) && v.accepts(version) {
+			s.listed[d.Head.Key] = version
+			s.suspects = append(s.suspects, *d)
+		}
+	}
+	s.markLocked(d.Head, it)
+}
+
+// queueLocked queues a state that was listed.
+func (s *snapshot[T]) queueLocked(d *Delta[T]) {
+	d.Type = Replaced
+	d.Initial = !s.q.complete
+	s.q.appendLocked(d).mark = s.generation
+	if s.mode != listwatch.Compare {
+		s.put = true
+		s.ahead = newest(s.ahead, d.Head.ResourceVersion)
+	}
+}
+
+// Abort ends the snapshot. What it has queued stays queued.
+func (s *snapshot[T]) Abort() {
+	s.q.mu.Lock()
+	defer s.q.mu.Unlock()
+	if s.q.open == s {
+		s.q.endLocked()
+		s.q.wakeLocked()
+	}
+}
