@@ -1,0 +1,87 @@
+package json
+
+import (
+	"encoding"
+	stdjson "encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// quoted reads the value of a field with the option "string": a string that holds the value,
+// or null.
+func (s *state) quoted(p *plan, v reflect.Value) bool {
+	switch s.peek() {
+	case 'n':
+		return s.value(p, v)
+	case '"':
+		b, ok := s.str()
+		return ok && s.unquoted(p, v, b)
+	}
+	s.misquoted(nil, p)
+	return s.pass()
+}
+
+// misquoted notes that a field with the option "string" can't hold what came.
+func (s *state) misquoted(item []byte, p *plan) {
+	s.save(fmt.Errorf("json: %q in a field with the option string cannot be read into %v", item, p.typ))
+}
+
+// unquoted stores what stood in the string. Nobody has checked its syntax.
+func (s *state) unquoted(p *plan, v reflect.Value, item []byte) bool {
+	null := string(item) == "null"
+	switch {
+	case len(item) == 0:
+		s.misquoted(item, p)
+		return true
+	case p.op == opPointer && item[0] == 'n':
+		if null {
+			v.SetZero()
+		} else {
+			s.misquoted(item, p)
+		}
+		return true
+	case p.op == opPointer:
+		if v.IsNil() {
+			v.Set(reflect.New(p.typ.Elem()))
+		}
+		return s.unquoted(p.elem, v.Elem(), item)
+	case p.op == opUnmarshaler:
+		if err := v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(item); err != nil {
+			return s.stop(err)
+		}
+		return true
+	case null:
+		return true
+	}
+	s.unquotedScalar(p, v, item)
+	return s.err == nil
+}
+
+// unquotedScalar stores a boolean, a number or a string within the string.
+func (s *state) unquotedScalar(p *plan, v reflect.Value, item []byte) {
+	text, isText := unquote(item)
+	switch {
+	case p.op == opText && isText:
+		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(text); err != nil {
+			s.stop(err)
+		}
+	case p.op == opBool && (string(item) == "true" || string(item) == "false"):
+		v.SetBool(item[0] == 't')
+	case isText && (p.op == opString || p.op == opNumber && isNumber(text)):
+		v.SetString(s.intern(text))
+	case (p.op == opInt || p.op == opUint || p.op == opFloat || p.op == opNumber) && (item[0] == '-' || item[0]-'0' <= 9):
+		s.setNumber(p, v, item, false)
+	default:
+		s.misquoted(item, p)
+	}
+}
+
+// unquote returns what a string with its quotes means, when item is one and nothing else.
+func unquote(item []byte) ([]byte, bool) {
+	if item[0] != '"' {
+		return nil, false
+	}
+	inner := state{data: item, inner: true}
+	text, ok := inner.str()
+	return text, ok && inner.i == len(item)
+}
