@@ -1,0 +1,103 @@
+package fakes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/fakes"
+	"github.com/seed3bce33ad/listwatch/informer"
+)
+
+// Scenario 78.
+func TestDetectorNamesTheChangedObject(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := fakes.New(fakes.StampObject, fakes.Options[*fakes.Object]{})
+		var reports []error
+		detector := fakes.DetectMutations[*fakes.Object](server, fakes.DetectorOptions{
+			Report: func(err error) { reports = append(reports, err) },
+		})
+		pods := informer.New[*fakes.Object](detector, informer.Options{})
+		guilty := func(_ context.Context, c informer.Change[*fakes.Object]) {
+			if c.Object.Name == "victim" {
+				c.Object.Labels = map[string]string{"who": "me"}
+			}
+		}
+		_, err := pods.AddHandler(t.Context(), guilty, informer.HandlerOptions{})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		run := make(chan error)
+		go func() { run <- pods.Run(ctx) }()
+		put := func(name string) {
+			time.Sleep(time.Nanosecond) // another Value each time
+			_, err := server.Put(&fakes.Object{Meta: listwatch.Meta{Name: name}, Value: time.Now().String()})
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		put("innocent")
+		require.NoError(t, detector.Check())
+		put("victim")
+		err = detector.Check()
+		require.ErrorIs(t, err, fakes.ErrMutated)
+		require.ErrorContains(t, err, "victim")
+		require.ErrorContains(t, err, `+     "who": "me"`)
+		require.Len(t, reports, 1)
+		require.NoError(t, detector.Check(), "told once")
+
+		put("victim")
+		for n := range 3600 { // an hour of churn
+			put(fmt.Sprint("other", n%10))
+			time.Sleep(time.Second)
+		}
+		require.LessOrEqual(t, detector.Len(), 125, "bounded by the retention")
+		require.Len(t, reports, 2, "found when its retention ended")
+		cancel()
+		require.NoError(t, <-run)
+	})
+}
+
+func TestDetectorPanicsByDefault(t *testing.T) {
+	t.Parallel()
+	server := fakes.New(fakes.StampObject, fakes.Options[*fakes.Object]{})
+	_, err := server.Put(&fakes.Object{Meta: listwatch.Meta{Name: "a"}})
+	require.NoError(t, err)
+	broken := false
+	detector := fakes.DetectMutations[*fakes.Object](server, fakes.DetectorOptions{Encode: func(v any) ([]byte, error) {
+		if broken {
+			return nil, errors.New("broken")
+		}
+		return []byte(v.(*fakes.Object).Value), nil
+	}})
+	_, err = detector.List(t.Context(), listwatch.ListOptions{}, func(objects ...*fakes.Object) error {
+		objects[0].Value = "changed"
+		return nil
+	})
+	require.NoError(t, err)
+	require.Panics(t, func() { _ = detector.Check() })
+	_, err = detector.List(t.Context(), listwatch.ListOptions{}, func(...*fakes.Object) error { return nil })
+	require.NoError(t, err)
+	broken = true
+	require.PanicsWithError(t, "a shared object was changed: it cannot be encoded any more: broken", func() { _ = detector.Check() })
+}
+
+func ExampleDetector() {
+	server := fakes.New(fakes.StampObject, fakes.Options[*fakes.Object]{})
+	_, _ = server.Put(&fakes.Object{Meta: listwatch.Meta{Name: "a"}, Value: "1"})
+	detector := fakes.DetectMutations[*fakes.Object](server, fakes.DetectorOptions{Report: func(error) {}})
+	_, _ = detector.List(context.Background(), listwatch.ListOptions{}, func(objects ...*fakes.Object) error {
+		objects[0].Value = "2" // forbidden
+		return nil
+	})
+	fmt.Println(detector.Check())
+	// Output:
+	// a shared object was changed: a
+	// -   "Value": "1"
+	// +   "Value": "2"
+}

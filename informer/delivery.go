@@ -1,0 +1,267 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/worker"
+)
+
+// runLength is how many changes a handler takes at a time. What it has taken is not folded.
+const runLength = 64
+
+// delivery serves one handler: it reads the shared log through a cursor, and from a mailbox
+// what has left the log. What is in the mailbox is older than what the cursor reads next.
+//
+// Lock order: the informer's mu, then delivery.mu. No lock is held while the handler runs.
+type delivery[T listwatch.Object] struct {
+	handler Handler[T]
+	options HandlerOptions
+	crash   bool
+	report  func(error)
+	workers *worker.Group
+	reg     *Registration
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	remove  func(error) // takes it out of the informer and ends it
+
+	mu      sync.Mutex
+	cursor  cursor[T]  // guarded by mu, as is all below
+	box     mailbox[T] // what has left the log
+	buffer  []Change[T]
+	running bool // a goroutine is in loop; it alone calls the handler
+	ended   bool
+	behind  bool // the unread part of the log is folded with every batch
+	// syncAt is the number of the last change before the store was synced, or, for a handler
+	// that came later, of the last one before it came. Until synced, no run crosses it.
+	syncAt    uint64
+	synced    bool
+	delivered uint64
+	handed    int // changes of the run that the handler is in
+	panics    uint64
+	stopTimer func() // of the resync; nil when there is none
+}
+
+// wake starts the goroutine that calls the handler, when there is something to tell and none
+// runs. end is the number of the next change that the log will get.
+func (d *delivery[T]) wake(end uint64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended {
+		return nil
+	}
+	if d.options.Policy == EveryEvent && d.lagLocked(end) > uint64(d.options.Backlog) {
+		return ErrOverrun
+	}
+	if d.options.Policy == Coalesce && (d.behind || d.lagLocked(end) > uint64(d.options.Backlog)) {
+		d.behind = true
+		d.absorbLocked()
+	}
+	d.startLocked()
+	return nil
+}
+
+// lagLocked is how many live changes wait. Those of the first list do not count for EveryEvent.
+func (d *delivery[T]) lagLocked(end uint64) uint64 {
+	next := d.cursor.seq()
+	if d.options.Policy == EveryEvent {
+		if d.syncAt == math.MaxUint64 {
+			return 0
+		}
+		next = max(next, d.syncAt+1)
+	}
+	lag := end - min(next, end)
+	if d.synced && d.options.Policy == EveryEvent {
+		lag += uint64(d.box.len - d.box.syncs)
+	}
+	return lag
+}
+
+// absorbLocked moves the unread part of the log into the mailbox.
+func (d *delivery[T]) absorbLocked() {
+	for {
+		seq := d.cursor.seq()
+		run := d.cursor.read(math.MaxInt, math.MaxUint64)
+		if len(run) == 0 {
+			return
+		}
+		for i, c := range run {
+			d.box.put(c, seq+uint64(i))
+		}
+	}
+}
+
+func (d *delivery[T]) startLocked() {
+	if !d.running && !d.ended {
+		d.running = true
+		d.workers.Go(d.loop)
+	}
+}
+
+func (d *delivery[T]) loop() {
+	returned := false
+	defer func() {
+		if !returned { // the handler called runtime.Goexit, or panics and may
+			d.remove(errors.New("the handler ended its goroutine"))
+			d.mu.Lock()
+			d.running = false
+			d.mu.Unlock()
+			close(d.reg.done)
+		}
+	}()
+	for {
+		run, ok := d.take()
+		if !ok {
+			break
+		}
+		for len(run) > 0 {
+			run = run[d.tell(run):]
+		}
+	}
+	returned = true
+}
+
+// take returns the next run, and lets the registration be synced or done when it is.
+func (d *delivery[T]) take() (run []Change[T], ok bool) {
+	d.mu.Lock()
+	d.delivered += uint64(d.handed)
+	d.handed = 0
+	if d.ended {
+		d.running = false
+		d.mu.Unlock()
+		close(d.reg.done)
+		return nil, false
+	}
+	if d.ctx.Err() != nil { // remove is on its way
+		d.running = false
+		d.mu.Unlock()
+		return nil, false
+	}
+	nowSynced := d.syncLocked()
+	limit := uint64(math.MaxUint64)
+	if !d.synced {
+		limit = d.syncAt
+	}
+	if d.box.len > 0 {
+		clear(d.buffer)
+		d.buffer = d.box.take(d.buffer[:0], runLength, limit)
+		run = d.buffer
+	} else {
+		d.behind, d.buffer = false, nil
+		run = d.cursor.read(runLength, limit)
+	}
+	d.handed = len(run)
+	d.running = len(run) > 0
+	d.mu.Unlock()
+	if nowSynced {
+		d.reg.synced.Fire()
+	}
+	return run, len(run) > 0
+}
+
+// syncLocked notes that everything up to syncAt has been told, and reports whether that is news.
+func (d *delivery[T]) syncLocked() bool {
+	if d.synced || d.handed > 0 || d.box.pendingUpTo(d.syncAt) || d.cursor.seq() <= d.syncAt {
+		return false
+	}
+	d.synced = true
+	return true
+}
+
+// syncedAt tells the delivery that the store is synced, with the number of the last change so far.
+func (d *delivery[T]) syncedAt(seq uint64) {
+	d.mu.Lock()
+	d.syncAt = seq
+	d.startLocked() // take will see it
+	d.mu.Unlock()
+}
+
+// tell calls the handler for each change of run until one panics, and returns how many it has
+// dealt with.
+func (d *delivery[T]) tell(run []Change[T]) (n int) {
+	if !d.crash {
+		defer func() {
+			if p := recover(); p != nil {
+				d.panicked(run[n].Key, p)
+				n++
+			}
+		}()
+	}
+	for n = range run {
+		if d.ctx.Err() != nil {
+			break
+		}
+		d.handler(d.ctx, run[n])
+	}
+	return len(run)
+}
+
+func (d *delivery[T]) panicked(k listwatch.Key, p any) {
+	d.mu.Lock()
+	d.panics++
+	d.mu.Unlock()
+	d.report(fmt.Errorf("%s panicked at %s: %v\n%s", d.options.Name, k, p, debug.Stack()))
+}
+
+// end takes the delivery out of service. A call of the handler may be under way still.
+func (d *delivery[T]) end(err error) {
+	d.mu.Lock()
+	if d.ended {
+		d.mu.Unlock()
+		return
+	}
+	d.ended = true
+	d.cursor, d.box, d.buffer = cursor[T]{}, mailbox[T]{}, nil // they keep objects alive
+	running, stopTimer := d.running, d.stopTimer
+	d.stopTimer = nil
+	d.mu.Unlock()
+	if stopTimer != nil {
+		stopTimer()
+	}
+	d.reg.setErr(err)
+	d.cancel(err)
+	if !running {
+		close(d.reg.done)
+	}
+}
+
+// resync adds an update for each object of the store that nothing is pending for. It is called
+// with the informer's mu held, so the store is what the log tells up to its end.
+func (d *delivery[T]) resync(objects []T, end uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended || !d.synced || d.box.syncs > 0 {
+		return
+	}
+	d.absorbLocked()
+	for _, o := range objects {
+		k := listwatch.KeyOf(o)
+		if !d.box.holds(k) {
+			d.box.put(Change[T]{Type: Update, Key: k, Object: o, Old: o, Resync: true}, end-1)
+		}
+	}
+	d.startLocked()
+}
+
+// keepTimer keeps what stops the timer of the next resync.
+func (d *delivery[T]) keepTimer(stop func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stopTimer = stop
+}
+
+// statsNow returns the numbers of this moment; end is the number of the log's next change.
+func (d *delivery[T]) statsNow(end uint64) HandlerStats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := HandlerStats{Name: d.options.Name, Delivered: d.delivered, Behind: d.behind, Panics: d.panics, Synced: d.synced}
+	if !d.ended {
+		s.Pending = uint64(d.box.len+d.handed) + end - min(d.cursor.seq(), end)
+	}
+	return s
+}

@@ -1,0 +1,59 @@
+// Package informer keeps a store equal to a collection on a server, and tells handlers what
+// changes.
+//
+// # Usage
+//
+// An [Informer] is a reflector, a queue and a store put together. Make it of any
+// listwatch.ListerWatcher, run it, and read its store:
+//
+//	pods := informer.New(source, informer.Options{Name: "pods"})
+//	go pods.Run(ctx)
+//	if err := pods.WaitForSync(ctx); err != nil {
+//		return err
+//	}
+//	pod, ok := pods.Indexer().Get(listwatch.Key{Namespace: "default", Name: "web"})
+//
+// [Informer.AddHandler] registers a function that is told each [Change]; [Enqueue] registers one
+// that puts keys into a work queue, which is the first half of a controller. A [Factory] runs
+// many informers as one.
+//
+// Objects in the store and in changes are shared: they must not be changed. Package fakes has
+// a detector for that.
+//
+// # Guarantees
+//
+//  1. Convergence: once changes stop and the server answers, the store equals the collection
+//     (TestSimulation, TestHourlyRelistRepairsSilentLoss).
+//  2. No time travel: the states that a handler or a reader sees of a key are a subsequence of
+//     the server's; only a restored server begins a new epoch (TestSimulation, TestRestoredServer).
+//  3. Cache before handler: when a handler is told, the store and every index show that state
+//     or a later one (TestCacheBeforeHandler).
+//  4. One voice: calls of one handler never overlap; for each key they are in order: add,
+//     updates, delete (TestHandlersAddedWhileRunStarts, TestSimulation).
+//  5. No delete is lost: an object that vanished unseen is told deleted, marked Unknown
+//     (TestUnknownDeletePassesAllLayers).
+//  6. A new identity is not an update: it arrives as delete and add (TestNewIdentityIsDeleteAndAdd).
+//  7. Quiet relist: a list of unchanged objects calls no handler and replaces no pointer, and
+//     readers never see a half-filled store (TestQuietRelist, TestRelistNeverPassesThroughEmpty).
+//  8. Synced means delivered: a registration is synced when its handler has returned from the
+//     last initial add (TestSyncedMeansDelivered, TestEmptyCollectionSyncsAtOnce).
+//  9. Bounded: a blocked handler costs memory in the number of keys; under EveryEvent its
+//     backlog (TestBlockedHandlerIsFoldedPerKey, TestEveryEventEndsWithOverrun).
+//  10. A handler's fault stays its own (TestPanicOfAHandlerStaysItsOwn).
+//  11. A late handler gets its own initial adds and misses nothing (TestLateHandlerMissesNothing).
+//  12. Nothing left behind: when Run has returned, no goroutine, timer or callback lives on
+//     (TestRunWaitsForHandlers, TestStopsWhileTheSourceHangs).
+//  13. Own writes are seen: a signal fires when the store has reached a version
+//     (TestReachedFollowsEventsAndBookmarks).
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine, also from inside handlers; none waits for a
+// handler but Run at its end and [Factory.Stop]. Run uses its own goroutine and one for the
+// source; each handler has one for as long as something is pending for it.
+//
+// # Testing
+//
+// Use package fakes for a server in memory and a handler that checks what it is told, and
+// testing/synctest for time: the default clock is virtual in a bubble.
+package informer

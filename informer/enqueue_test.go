@@ -1,0 +1,73 @@
+package informer_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/fakes"
+	"github.com/seed3bce33ad/listwatch/informer"
+	"github.com/seed3bce33ad/listwatch/workqueue"
+)
+
+// drain returns what is ready in the queue.
+func drain[K comparable](t *testing.T, q *workqueue.Queue[K]) (keys []K) {
+	for q.Len() > 0 {
+		k, err := q.Get(t.Context())
+		require.NoError(t, err)
+		q.Done(k)
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func TestEnqueueOwnKeys(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		q := workqueue.New[listwatch.Key](workqueue.Options{})
+		reg, err := informer.Enqueue(t.Context(), r.pods, q)
+		require.NoError(t, err)
+		r.put("a", "1")
+		r.start().sync()
+		require.Equal(t, []listwatch.Key{key("a")}, drain(t, q))
+		r.put("a", "2")
+		r.put("b", "1")
+		r.drop("b")
+		synctest.Wait()
+		require.Equal(t, []listwatch.Key{key("a"), key("b")}, drain(t, q), "a deleted key is queued, too")
+		reg.Remove()
+		q.Close()
+	})
+}
+
+func TestEnqueueOwnersOldAndNew(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		q := workqueue.New[string](workqueue.Options{})
+		owner := func(o *object) []string {
+			if o.Value == "" {
+				return nil
+			}
+			return []string{o.Value}
+		}
+		_, err := informer.EnqueueOf(t.Context(), r.pods, q, owner)
+		require.NoError(t, err)
+		r.start().sync()
+		r.put("a", "x")
+		r.sync()
+		require.Equal(t, []string{"x"}, drain(t, q))
+		r.put("a", "y")
+		r.sync()
+		require.Equal(t, []string{"x", "y"}, drain(t, q))
+		r.put("a", "")
+		r.sync()
+		require.Equal(t, []string{"y"}, drain(t, q))
+		r.put("a", "z")
+		r.drop("a")
+		r.sync()
+		require.Equal(t, []string{"z"}, drain(t, q))
+		q.Close()
+	})
+}

@@ -1,0 +1,237 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/fakes"
+	"github.com/seed3bce33ad/listwatch/indexer"
+	"github.com/seed3bce33ad/listwatch/informer"
+)
+
+// behind lets things happen that no watch sees, so that a list must find them.
+func (r *rig) behind(f func()) *rig {
+	r.t.Helper()
+	r.server.Pause()
+	synctest.Wait()
+	f()
+	r.server.Advance(1)
+	require.NoError(r.t, r.server.Compact(r.server.Version()))
+	r.server.Cut(nil)
+	r.server.Resume()
+	time.Sleep(time.Minute)
+	return r.sync()
+}
+
+// Scenario 5.
+func TestRelistTellsChangesWithoutResync(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		r.put("a", "1")
+		var d diary
+		r.handle(d.handle, informer.HandlerOptions{Resync: -1})
+		r.start().sync()
+		d.read()
+		r.behind(func() {
+			r.put("a", "5")
+			r.put("b", "1")
+		})
+		require.Equal(t, []string{"Add b 1", "Update a 1>5"}, sorted(d.read()))
+	})
+}
+
+// Scenario 6: a relist of unchanged objects is quiet.
+func TestQuietRelist(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		for n := range 100 {
+			r.put(fmt.Sprint(n), "1")
+		}
+		var quiet, resynced diary
+		r.handle(quiet.handle, informer.HandlerOptions{})
+		r.handle(resynced.handle, informer.HandlerOptions{Resync: time.Second})
+		r.start().sync()
+		before := byKey(r.Indexer().List())
+		lists := r.Health().Source.Lists
+		quiet.read()
+		resynced.read()
+		resynced.all = nil
+		r.behind(func() {})
+		require.Greater(t, r.Health().Source.Lists+r.Health().Source.Watches, lists, "it did list again")
+		require.Empty(t, quiet.read())
+		for _, c := range resynced.all {
+			require.True(t, c.Resync)
+			require.Same(t, c.Old, c.Object)
+		}
+		for k, o := range byKey(r.Indexer().List()) {
+			require.Same(t, before[k], o)
+		}
+	})
+}
+
+func TestHourlyRelistRepairsSilentLoss(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		r.put("a", "1")
+		r.put("b", "1")
+		var d diary
+		r.handle(d.handle, informer.HandlerOptions{})
+		r.start().sync()
+		d.read()
+		time.Sleep(3 * time.Hour)
+		r.sync()
+		require.Empty(t, d.read())
+		require.Zero(t, r.Health().Drift)
+		r.server.Drop(3)
+		r.put("a", "2")
+		r.put("c", "1")
+		r.drop("b")
+		time.Sleep(3 * time.Hour)
+		r.sync()
+		require.Equal(t, []string{"Add c 1", "Delete b 1 unknown", "Update a 1>2"}, sorted(d.read()))
+		require.EqualValues(t, 3, r.Health().Drift)
+	})
+}
+
+// Scenario 56.
+func TestRelistNeverPassesThroughEmpty(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var r *rig
+		var slow atomic.Bool
+		s := newServer(fakes.Options[*object]{NoInitialEvents: true, Hooks: fakes.Hooks{
+			BeforeList: func(ctx context.Context, _ listwatch.ListOptions) error {
+				if slow.Load() {
+					time.Sleep(20 * time.Millisecond)
+				}
+				return nil
+			},
+		}})
+		o := informer.Options{}
+		o.Reflector.PageSize = 50
+		r = newRig(t, s, o)
+		for n := range 1000 {
+			r.put(fmt.Sprint(n), "1")
+		}
+		r.start().sync()
+		slow.Store(true)
+		stop := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+					if n := r.Indexer().Len(); n != 1000 {
+						t.Errorf("%d objects", n)
+						return
+					}
+				}
+			}
+		}()
+		r.behind(func() {})
+		close(stop)
+	})
+}
+
+// Scenario 74.
+func TestNewIdentityIsDeleteAndAdd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		index, err := indexer.AddIndex(r.Indexer(), "node", indexer.One(func(o *object) string { return o.Value }))
+		require.NoError(t, err)
+		r.put("p", "n1")
+		var d diary
+		r.handle(d.handle, informer.HandlerOptions{})
+		r.start().sync()
+		d.read()
+		old := d.all[0].Object
+		r.behind(func() {
+			r.drop("p")
+			r.put("p", "none")
+		})
+		require.Equal(t, []string{"Delete p n1 unknown", "Add p none"}, d.read())
+		require.Equal(t, old.UID, d.all[1].Object.UID)
+		require.NotEqual(t, old.UID, d.all[2].Object.UID)
+		require.Empty(t, index.Get("n1"))
+
+		// The same while it is watched, and while the handler is far behind.
+		r.drop("p")
+		r.put("p", "n3")
+		r.sync()
+		require.Equal(t, []string{"Delete p none", "Add p n3"}, d.read())
+	})
+}
+
+// Scenario 75: every layer gets along with a delete that nobody saw.
+func TestUnknownDeletePassesAllLayers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		s1 := r.put("s1", "in")
+		var filtered, plain diary
+		r.handle(informer.Filter(func(o *object) bool { return o.Value == "in" }, filtered.handle), informer.HandlerOptions{})
+		r.handle(plain.handle, informer.HandlerOptions{})
+		r.start().sync()
+		r.behind(func() { r.drop("s1") })
+		for _, d := range []*diary{&filtered, &plain} {
+			require.Equal(t, []string{"Add s1 in initial", "Delete s1 in unknown"}, d.read())
+			gone := d.all[1]
+			require.Equal(t, key("s1"), listwatch.KeyOf(gone.Object))
+			require.Equal(t, s1.UID, gone.Object.UID)
+		}
+	})
+}
+
+// Scenario 77, 59.
+func TestTransformRunsOncePerObject(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newServer(fakes.Options[*object]{})
+		flipped := map[*object]bool{}
+		calls := 0
+		source := listwatch.Transform[*object](s, func(o *object) (*object, error) {
+			calls++
+			if flipped[o] || o.Value == "flipped" {
+				return nil, errors.New("flipped before")
+			}
+			if o.Value == "refuse" {
+				return nil, errors.New("refused")
+			}
+			o.Value = "flipped"
+			flipped[o] = true
+			return o, nil
+		})
+		i := informer.New(source, quiet(informer.Options{}))
+		r := &rig{pods: i, t: t, server: s, run: make(chan error, 1)}
+		for n := range 10 {
+			r.put(fmt.Sprint(n), "raw")
+		}
+		var d diary
+		r.handle(d.handle, informer.HandlerOptions{Resync: 5 * time.Millisecond})
+		r.start()
+		require.NoError(t, r.WaitForSync(t.Context()))
+		for range 100 {
+			time.Sleep(time.Millisecond)
+			for _, o := range r.Indexer().All() {
+				require.Equal(t, "flipped", o.Value)
+			}
+		}
+		synctest.Wait()
+		require.Equal(t, 10, calls)
+		_, err := s.Put(named("bad", "refuse"))
+		require.NoError(t, err)
+		r.put("good", "raw")
+		synctest.Wait()
+		_, held := r.Indexer().Get(key("bad"))
+		require.False(t, held)
+		_, held = r.Indexer().Get(key("good"))
+		require.True(t, held, "the informer lives on")
+		require.NotZero(t, r.Health().Source.Gaps)
+	})
+}

@@ -1,0 +1,216 @@
+package reflector
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed3bce33ad/listwatch"
+)
+
+// ledger keeps the position and what Health tells.
+type ledger struct {
+	// refusals is len(refused), to be looked at without the lock.
+	refusals atomic.Int64
+
+	mu sync.Mutex // guards all below
+	h  Health     // without Refused
+	// refused holds refusals by key, each with the number of the note.
+	refused map[listwatch.Key]refusal
+	notes   uint64
+	// told holds the gaps that were reported, at most maxRefused.
+	told map[gapID]struct{}
+	gap  gap
+}
+
+type refusal struct {
+	Refusal
+	note uint64
+}
+
+type gapID struct {
+	key     listwatch.Key
+	version string
+}
+
+// gap is what a watch lost since the last complete list. It is behind the position once every
+// lost version is: only then can a list beside the watch repair it.
+type gap struct {
+	open bool
+	// version is the newest lost version that is known.
+	version string
+	// moves is how often the position must still move for the lost versions that are not
+	// known: twice, since a source may refuse an event before it delivers those that came
+	// earlier in the same read.
+	moves int
+	// losses tells one gap from another.
+	losses uint64
+}
+
+func (l *ledger) health() Health {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.h
+	for _, r := range l.refused {
+		h.Refused = append(h.Refused, r.Refusal)
+	}
+	return h
+}
+
+func (l *ledger) position() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.h.Position
+}
+
+func (l *ledger) enter(s State, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.h.State != s {
+		l.h.State, l.h.Since = s, now
+	}
+	l.h.NextRetry, l.h.ConnectedSince = time.Time{}, time.Time{}
+}
+
+// count applies f to the health, for the fields that are simple to keep.
+func (l *ledger) count(f func(*Health)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(&l.h)
+}
+
+func (l *ledger) failed(err error, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.h.LastError, l.h.LastErrorClass, l.h.LastErrorTime = err, sentinelOf(err), now
+	l.h.Failures++
+}
+
+// progress notes that a page was taken.
+func (l *ledger) progress(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.h.LastProgress = now
+}
+
+// committed notes a complete list. Gaps from before it are repaired, and what it did not
+// refuse after note is no longer refused.
+func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropRefusedLocked(note)
+	l.h.LastProgress = now
+	if mode == listwatch.Compare {
+		return
+	}
+	l.h.Failures = 0
+	l.h.Position, l.h.Synced = version, true
+	l.gap = gap{losses: l.gap.losses}
+	if mode == listwatch.Reset {
+		l.h.Restores++
+		clear(l.told)
+	}
+}
+
+// taken notes a batch that the sink has taken. It reports whether the position moved, and
+// whether it has passed the gap by that.
+func (l *ledger) taken(position string, objects bool, now time.Time) (moved, passed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.h.LastProgress, l.h.Failures = now, 0
+	if objects {
+		l.h.LastEvent = now
+	}
+	if position == l.h.Position {
+		return false, false
+	}
+	before := l.passedLocked()
+	l.h.Position = position
+	l.gap.moves = max(0, l.gap.moves-1)
+	return true, l.gap.open && !before && l.passedLocked()
+}
+
+func (l *ledger) passedLocked() bool {
+	return l.gap.moves == 0 && !older(l.h.Position, l.gap.version)
+}
+
+// lose notes a gap and reports whether it is a new one. A known version that the position has
+// passed leaves nothing to wait for.
+func (l *ledger) lose(key listwatch.Key, version string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := gapID{key: key, version: version}
+	if version == "" {
+		id.version = l.h.Position
+		l.gap.moves = 2
+	} else if l.gap.version == "" || older(l.gap.version, version) {
+		l.gap.version = version
+	}
+	l.gap.open = true
+	l.gap.losses++
+	if _, told := l.told[id]; told {
+		return false
+	}
+	if l.told == nil || len(l.told) >= maxRefused {
+		l.told = make(map[gapID]struct{})
+	}
+	l.told[id] = struct{}{}
+	l.h.Gaps++
+	return true
+}
+
+// lost returns the gap, and whether the position has passed it.
+func (l *ledger) lost() (g gap, passed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gap, l.passedLocked()
+}
+
+// mend forgets the gap unless more was lost meanwhile.
+func (l *ledger) mend(g gap) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gap.losses == g.losses {
+		l.gap = gap{losses: g.losses}
+	}
+}
+
+func (l *ledger) refuse(h listwatch.Head, reason error, now time.Time) (news bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old, again := l.refused[h.Key]
+	if !again && len(l.refused) >= maxRefused {
+		return true
+	}
+	if l.refused == nil {
+		l.refused = make(map[listwatch.Key]refusal)
+	}
+	l.notes++
+	l.refused[h.Key] = refusal{note: l.notes, Refusal: Refusal{Key: h.Key, ResourceVersion: h.ResourceVersion, Reason: reason, Time: now}}
+	l.refusals.Store(int64(len(l.refused)))
+	return !again || old.ResourceVersion != h.ResourceVersion
+}
+
+// note returns the number of the last refusal.
+func (l *ledger) note() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.notes
+}
+
+// accept forgets the refusal of a key.
+func (l *ledger) accept(k listwatch.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.refused, k)
+	l.refusals.Store(int64(len(l.refused)))
+}
+
+func (l *ledger) dropRefusedLocked(note uint64) {
+	for k, r := range l.refused {
+		if r.note <= note {
+			delete(l.refused, k)
+		}
+	}
+	l.refusals.Store(int64(len(l.refused)))
+}

@@ -1,0 +1,84 @@
+package reflector
+
+import (
+	"fmt"
+
+	"github.com/seed3bce33ad/listwatch"
+)
+
+// page takes a page of the list in progress.
+func (m *machine) page(in input) effect {
+	if in.class != classClean {
+		return m.listFailed(in)
+	}
+	p, version, token := m.plan, in.meta.ResourceVersion, in.meta.Continue
+	fault := p.fault(in.meta)
+	switch {
+	case fault != "" && p.limit != 0 && version != "":
+		m.unpaged = m.unpaged || p.token == "" || version == p.listed
+		return turn(m.whole(), fault)
+	case fault != "":
+		return m.fail(in, m.read(in), fault)
+	case p.mode == listwatch.Reset && !older(version, in.position):
+		return m.fail(in, m.latest(listwatch.Rebuild), fmt.Sprintf("the version went back and is at %s again", version))
+	case p.mode == listwatch.Rebuild && older(version, in.position):
+		fault = fmt.Sprintf("list of version %s after %s", version, in.position)
+		if p.match == listwatch.MatchLatest {
+			return turn(m.latest(listwatch.Reset), fault+": the server was restored")
+		}
+		return turn(m.latest(listwatch.Rebuild), fault)
+	case token != "":
+		p.token, p.listed = token, version
+		return effect{do: doList, list: p}
+	}
+	return effect{do: doCommit, version: version}
+}
+
+// fault says what is wrong with a page of the list; "" when nothing is.
+func (p plan) fault(page listwatch.ListMeta) string {
+	switch {
+	case page.ResourceVersion == "":
+		return "list without a version"
+	case p.token != "" && page.ResourceVersion != p.listed:
+		return fmt.Sprintf("pages of two versions, %s and %s", p.listed, page.ResourceVersion)
+	case p.token != "" && page.Continue == p.token:
+		return "a page names itself as the next one"
+	case page.Continue == "" && page.Remaining > 0:
+		return fmt.Sprintf("%d more objects, but no token to get them", page.Remaining)
+	}
+	return ""
+}
+
+func (m *machine) listFailed(in input) effect {
+	p := m.plan
+	switch in.class {
+	case classExpired:
+		if p.token != "" && p.limit != 0 {
+			return turn(m.whole(), "")
+		}
+	case classTooNew, classUnsupported:
+	default:
+		return m.fail(in, m.read(in), "")
+	}
+	if p.match == listwatch.MatchNotOlder && p.token == "" {
+		return turn(m.latest(listwatch.Rebuild), "")
+	}
+	return m.fail(in, m.read(in), "")
+}
+
+// probed takes the answer to a probe. Too large a version means a server that was restored,
+// or one that lags behind; the latest list tells which.
+func (m *machine) probed(in input) effect {
+	switch {
+	case in.class == classTooNew:
+		return turn(m.latest(listwatch.Rebuild), "")
+	case in.class == classClean && older(in.meta.ResourceVersion, in.position):
+		return turn(m.latest(listwatch.Rebuild), fmt.Sprintf("probe of version %s after %s", in.meta.ResourceVersion, in.position))
+	case in.class == classExpired:
+		return turn(m.read(in), "")
+	case in.class == classClean, in.class == classUnsupported:
+		m.silent = 0
+		return effect{do: doWatch}
+	}
+	return m.fail(in, effect{do: doWatch}, "")
+}

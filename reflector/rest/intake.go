@@ -1,0 +1,199 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
+)
+
+// The slots of what is noted while an object is cut.
+const (
+	slotKind = iota + 1
+	slotNamespace
+	slotName
+	slotUID
+	slotVersion
+	slotMark
+	slotType
+	slotObject
+	slotTopKind
+)
+
+// marked is the annotation of the bookmark that ends the initial events.
+const marked = "k8s.io/initial-events-end"
+
+// The shapes of an object in a list and of an event.
+var (
+	itemShape = jsonstream.NewShape(
+		jsonstream.Member{Name: "kind", Slot: slotKind},
+		jsonstream.Member{Name: "metadata", In: jsonstream.NewShape(
+			jsonstream.Member{Name: "namespace", Slot: slotNamespace},
+			jsonstream.Member{Name: "name", Slot: slotName},
+			jsonstream.Member{Name: "uid", Slot: slotUID},
+			jsonstream.Member{Name: "resourceVersion", Slot: slotVersion},
+			jsonstream.Member{Name: "annotations", In: jsonstream.NewShape(
+				jsonstream.Member{Name: marked, Slot: slotMark},
+			)},
+		)},
+	)
+	eventShape = jsonstream.NewShape(
+		jsonstream.Member{Name: "type", Slot: slotType},
+		jsonstream.Member{Name: "object", Slot: slotObject, In: itemShape},
+		jsonstream.Member{Name: "kind", Slot: slotTopKind},
+	)
+)
+
+// intake turns JSON into objects, and refuses what cannot be taken.
+type intake[T listwatch.Object] struct {
+	o       Options
+	kinds   kinds
+	known   func(listwatch.Head) bool
+	refused func(listwatch.Head, error) error
+
+	namespace string // of the last object: most often that of the next one
+}
+
+// piece is the JSON of one object with what was noted about it.
+type piece struct {
+	head     listwatch.Head
+	kind     string
+	data     []byte // lent; nil when too large
+	size     int64
+	tooLarge bool
+	bad      string // the member of the head that is not a string; "" when all are
+	kindless bool   // it needs no kind of its own
+}
+
+// piece reads the head out of v, whose object is data. It decodes nothing else.
+func (in *intake[T]) piece(v *jsonstream.Value, data []byte) piece {
+	p := piece{data: data, size: int64(len(data)), tooLarge: v.TooLarge}
+	if v.TooLarge {
+		p.size = v.Size
+	}
+	text := func(slot int, name, before string) string {
+		raw := v.Field(slot)
+		if raw == nil {
+			return ""
+		}
+		if len(raw) == len(before)+2 && string(raw[1:len(raw)-1]) == before && raw[0] == '"' {
+			return before // the same bytes, so the same string: no other need be made
+		}
+		s, ok := jsonstream.Text(raw)
+		if !ok {
+			p.bad = name
+		}
+		return s
+	}
+	p.kind = text(slotKind, "kind", in.kinds.want)
+	in.namespace = text(slotNamespace, "metadata.namespace", in.namespace)
+	p.head.Key.Namespace = in.namespace
+	p.head.Key.Name = text(slotName, "metadata.name", "")
+	p.head.UID = text(slotUID, "metadata.uid", "")
+	p.head.ResourceVersion = text(slotVersion, "metadata.resourceVersion", "")
+	return p
+}
+
+// take decodes p. ok is false when the object is known, or was refused without ending the call.
+func (in *intake[T]) take(p piece, ask bool) (object T, ok bool, err error) {
+	if err := in.check(p); err != nil {
+		return object, false, in.refuse(p.head, err)
+	}
+	if ask && in.known != nil && in.known(p.head) {
+		return object, false, nil
+	}
+	if object, err = in.decode(p); err != nil {
+		return object, false, in.refuse(p.head, err)
+	}
+	return object, true, nil
+}
+
+// decode makes the object. A panic of the type's own decoding refuses the object.
+func (in *intake[T]) decode(p piece) (object T, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: decoding panicked: %v", listwatch.ErrDecode, v)
+		}
+	}()
+	if err := in.o.Decode(p.data, &object); err != nil {
+		return object, fmt.Errorf("%w: %w", listwatch.ErrDecode, err)
+	}
+	if key, version := listwatch.KeyOf(object), object.GetResourceVersion(); key != p.head.Key || version != p.head.ResourceVersion {
+		return object, fmt.Errorf("%w: decoded it is %q in version %q, on the wire %q in version %q",
+			listwatch.ErrProtocol, key, version, p.head.Key, p.head.ResourceVersion)
+	}
+	return object, nil
+}
+
+// check says what is wrong with p as far as that shows without decoding it.
+func (in *intake[T]) check(p piece) error {
+	switch {
+	case p.tooLarge || p.size > in.o.MaxObjectBytes:
+		return fmt.Errorf("%w: %d bytes, the limit is %d", listwatch.ErrTooLarge, p.size, in.o.MaxObjectBytes)
+	case len(p.data) == 0 || p.data[0] != '{':
+		return fmt.Errorf("%w: not an object", listwatch.ErrDecode)
+	case p.bad != "":
+		return fmt.Errorf("%w: %s is not a string", listwatch.ErrDecode, p.bad)
+	}
+	if !p.kindless {
+		if err := in.kinds.check(p.kind); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.head.Key.Name == "":
+		return fmt.Errorf("%w: an object without name", listwatch.ErrProtocol)
+	case p.head.ResourceVersion == "":
+		return fmt.Errorf("%w: an object without version", listwatch.ErrProtocol)
+	}
+	return nil
+}
+
+func (in *intake[T]) refuse(head listwatch.Head, err error) error {
+	err = fmt.Errorf("object %q: %w", head.Key, err)
+	if in.refused == nil {
+		return err
+	}
+	return in.refused(head, err)
+}
+
+// outlet hands on what was read, in batches. An error of its methods, too, means that the
+// receiver, or the end of the context, has ended the call; it is kept and is what the call
+// returns as it is.
+type outlet[E any] struct {
+	ctx   context.Context
+	each  func(...E) error
+	batch []E
+	err   error
+}
+
+// flush hands on what there is. It is what a scanner calls before it reads.
+func (o *outlet[E]) flush() error {
+	switch {
+	case o.err != nil:
+	case o.ctx.Err() != nil:
+		o.err = context.Cause(o.ctx)
+	case len(o.batch) > 0:
+		o.err = o.each(o.batch...)
+		clear(o.batch)
+		o.batch = o.batch[:0]
+	}
+	return o.err
+}
+
+// stop keeps an error of the receiver's.
+func (o *outlet[E]) stop(err error) error {
+	if o.err == nil {
+		o.err = err
+	}
+	return err
+}
+
+// finish ends a call that has come to err: what was read before is handed on.
+func (o *outlet[E]) finish(err error) error {
+	if stopped := o.flush(); stopped != nil {
+		return stopped
+	}
+	return classed(err)
+}
