@@ -32,6 +32,7 @@ func TestAfterFunc(t *testing.T) {
 		stop := timing.AfterFunc(timing.Or(nil), 2*time.Second, func() { t.Error("it was stopped") })
 		stop()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, []time.Duration{time.Second}, fired)
 	})
 }
@@ -53,23 +54,11 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-func TestSleepByMockClock(t *testing.T) {
+func TestAfterFuncByMockClock(t *testing.T) {
 	t.Parallel()
 	mock := clock.NewMock()
-	done := make(chan error)
-	armed := make(chan struct{})
-	go func() {
-		close(armed)
-		done <- timing.Sleep(context.Background(), mock, time.Minute)
-	}()
-	<-armed
-	for {
-		select {
-		case err := <-done:
-			require.NoError(t, err)
-			return
-		default:
-			mock.Add(time.Minute)
-		}
-	}
+	fired := make(chan struct{})
+	timing.AfterFunc(mock, time.Minute, func() { close(fired) })
+	mock.Add(time.Minute)
+	<-fired
 }
