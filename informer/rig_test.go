@@ -23,7 +23,6 @@ type (
 	change   = informer.Change[*object]
 	pods     = informer.Informer[*object]
 	server   = fakes.Source[*object]
-	source   = listwatch.ListerWatcher[*object]
 	function = informer.Handler[*object]
 )
 

@@ -30,7 +30,7 @@ func readyAfter(t testing.TB, q *workqueue.Queue[string], d time.Duration) {
 	if d > 0 {
 		time.Sleep(d - 1)
 		require.Zero(t, q.Len(), "too soon")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 	}
 	require.Equal(t, "x", get(t, q))
 	q.Done("x")
@@ -163,7 +163,7 @@ func TestParkedCostsNoGoroutine(t *testing.T) {
 
 // A signal that never fires keeps neither keys nor queues alive once the keys have left.
 func TestSignalRetainsNothing(t *testing.T) {
-	type object struct{ payload [64]byte }
+	type object struct{ _ [64]byte }
 	signal := new(listwatch.Signal)
 	freed := make(chan struct{}, 2)
 	func() {

@@ -270,8 +270,8 @@ func TestWakeUpIsNotLost(t *testing.T) {
 // Scenario 94.
 func TestKeepsNothingDelivered(t *testing.T) {
 	type object struct {
-		payload [64]byte
-		name    string
+		_    [64]byte
+		name string
 	}
 	q := workqueue.New[*object](workqueue.Options{})
 	const count = 100

@@ -19,7 +19,6 @@ type (
 	object = *fakes.Object
 	server = *fakes.Source[object]
 	funcs  = listwatch.Funcs[object]
-	lists  = func(context.Context, listwatch.ListOptions, func(...object) error) (listwatch.ListMeta, error)
 )
 
 // probe is a test that only notes what a case reports.

@@ -22,9 +22,10 @@ func listEmpty[T listwatch.Object](r *run[T]) {
 }
 
 func listAll[T listwatch.Object](r *run[T]) {
-	a, b := r.create("a", "1"), r.create("b", "1")
+	a := r.create("a", "1")
+	r.create("b", "1")
 	r.create("c", "1")
-	b = r.update("b", "2")
+	b := r.update("b", "2")
 	r.delete("c")
 	l := r.all()
 	r.same("list", l.states, a, b)
