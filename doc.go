@@ -46,6 +46,6 @@
 //
 // # Testing
 //
-// Package fakes has a versioned server in memory as a [ListerWatcher], with faults, and a suite
-// that any ListerWatcher should pass.
+// Package fakes has a versioned server in memory as a [ListerWatcher], with faults; package
+// fakes/conformance a suite that any ListerWatcher should pass.
 package listwatch

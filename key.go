@@ -25,7 +25,8 @@ type Object interface {
 // Meta is an embeddable implementation of [Object] with an identity.
 //
 // Its methods have value receivers, so a struct that embeds it satisfies Object by value and
-// by pointer.
+// by pointer. In a struct that is read from a Kubernetes API server the embedded field needs the
+// tag `json:"metadata"`.
 type Meta struct {
 	// Namespace is "" for cluster-scoped objects.
 	Namespace string `json:"namespace,omitempty"`

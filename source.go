@@ -21,6 +21,13 @@ import (
 // A call returns soon after its ctx is done, with ctx's error or cause. Failures are told by
 // errors that wrap one of this package's classes. A source never retries: its caller does.
 // Both methods may be called from several goroutines at once.
+//
+// What a source must be able to do: show its latest state, fail with [ErrTooLargeVersion] when
+// it is asked for a version that it has not reached, and replay in order what came after a
+// version, or fail with [ErrExpired] before any event when it does not hold that any more.
+// [MatchExact] and initial events it may refuse with [ErrUnsupported]; Limit, Known and Timeout
+// it may leave alone. Bookmarks are not required, but of a source that stays silent for two
+// watches a reflector asks by a list whether its versions have gone back.
 type ListerWatcher[T Object] interface {
 	// List delivers the objects of the collection, or of one page of it, in any order.
 	// The returned ListMeta holds the version of the whole list.
@@ -84,6 +91,7 @@ type WatchOptions struct {
 // ListMeta is what a list, or a page of it, says about itself.
 type ListMeta struct {
 	// ResourceVersion is the version of the collection that was listed, the same on each page.
+	// It is never empty nor "0", which mean something else in requests.
 	ResourceVersion string
 	// Continue is the token of the next page; empty on the last one.
 	Continue string
@@ -93,6 +101,9 @@ type ListMeta struct {
 
 // Funcs is a [ListerWatcher] made of two functions. Both must be set; a nil one fails with
 // [ErrUnsupported].
+//
+// A collection that can only be listed is polled by a WatchFunc that waits for the period and
+// then returns [ErrExpired], which brings the next list.
 type Funcs[T Object] struct {
 	// ListFunc implements List.
 	ListFunc func(ctx context.Context, o ListOptions, each func(...T) error) (ListMeta, error)

@@ -31,6 +31,20 @@
 //	err = rec.Wait(ctx, 3)
 //	rec.Check(t)
 //
+// A controller that is given its sources as [listwatch.ListerWatcher] is tested in virtual time:
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		pods := fakes.New(stamp, fakes.Options[*corev1.Pod]{})
+//		go run(t.Context(), pods)
+//		_, err := pods.Create(pod)
+//		synctest.Wait() // what follows from it without time passing has happened
+//		...
+//		pods.Fail(fakes.VerbWatch, fakes.Status(503, "down"))
+//		pods.Cut(nil)
+//		time.Sleep(time.Minute) // retries are over
+//		...
+//	})
+//
 // Faults are ordered by the methods of [Source]: Fail, Cut, CutNext, Drop, Pause, Lag, Compact,
 // Restore; delays by [Hooks].
 //

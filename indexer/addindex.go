@@ -42,8 +42,9 @@ func AddIndexFunc[T listwatch.Object, V comparable](r *Reader[T], name string, v
 	return ix, nil
 }
 
-// One makes an index function of one that gives a single value. It allocates a slice for each
-// call; [AddIndexFunc] does without.
+// One makes an index function of one that gives a single value; a zero value is a value, too:
+// an index function that leaves objects out returns no slice for them. It allocates a slice for
+// each call; [AddIndexFunc] does without.
 func One[T listwatch.Object, V comparable](value func(T) V) func(T) []V {
 	return func(o T) []V { return []V{value(o)} }
 }

@@ -18,6 +18,9 @@
 // does after a step, or [Queue.Done]. The name of a queue and its times stand in [Options],
 // what depends on the type of key in [Policy].
 //
+// To stop in good order, give Process and the informers a context that the signal to stop does
+// not end. When the signal comes, call [Queue.Drain] with a deadline, then end that context.
+//
 // A key is in one state at a time; rows are states, columns what happens:
 //
 //	           Add           AddAfter d         with Replace     Get       due     signal

@@ -91,6 +91,32 @@ func ExampleProcess() {
 	// left: []
 }
 
+// A program that is told to stop drains its queue before it ends the context of its steps.
+func ExampleQueue_Drain() {
+	ctx, cancel := context.WithCancel(context.Background())
+	queue := workqueue.New[string](workqueue.Options{Name: "pods"})
+	queue.Add("now")
+	queue.AddAfter("later", time.Hour)
+	ended := make(chan error)
+	go func() {
+		ended <- workqueue.Process(ctx, queue, 4, func(ctx context.Context, key string) (workqueue.Result, error) {
+			fmt.Println("step:", key, ctx.Err())
+			return workqueue.Result{}, nil
+		})
+	}()
+	// A real program waits here for the signal; ctx does not end with it.
+	deadline, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	left, err := queue.Drain(deadline)
+	fmt.Println("left:", left, err)
+	cancel()
+	fmt.Println("ended:", <-ended)
+	// Output:
+	// step: now <nil>
+	// left: [later] <nil>
+	// ended: <nil>
+}
+
 // A step waits for its own write to be seen without holding a worker: the signal is one that
 // an informer's Reached returns.
 func ExampleResult() {

@@ -41,8 +41,11 @@ var errExit = errors.New("step called runtime.Goexit")
 //
 // Several calls may work on one queue.
 func Process[K comparable](ctx context.Context, q *Queue[K], workers int, step func(context.Context, K) (Result, error)) error {
-	if workers < 1 || step == nil {
-		return fmt.Errorf("%s: process: %d workers, step given: %t", q.title, workers, step != nil)
+	if workers < 1 {
+		return fmt.Errorf("%s: process: %d workers, at least one is needed", q.title, workers)
+	}
+	if step == nil {
+		return fmt.Errorf("%s: process: no step", q.title)
 	}
 	p := &process[K]{queue: q, step: step}
 	for range workers {

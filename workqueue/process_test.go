@@ -183,8 +183,8 @@ func TestProcessEndsWithQueue(t *testing.T) {
 func TestProcessRefuses(t *testing.T) {
 	q := workqueue.New[string](workqueue.Options{Name: "x"})
 	step := func(context.Context, string) (workqueue.Result, error) { return workqueue.Result{}, nil }
-	require.EqualError(t, workqueue.Process(t.Context(), q, 0, step), "workqueue x: process: 0 workers, step given: true")
-	require.EqualError(t, workqueue.Process(t.Context(), q, 1, nil), "workqueue x: process: 1 workers, step given: false")
+	require.EqualError(t, workqueue.Process(t.Context(), q, 0, step), "workqueue x: process: 0 workers, at least one is needed")
+	require.EqualError(t, workqueue.Process(t.Context(), q, 1, nil), "workqueue x: process: no step")
 }
 
 // Scenario 98: a step looks at the current state, so the retry of an old delete meets the

@@ -13,11 +13,18 @@
 //
 //	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 //	client, err := clientgorest.HTTPClientFor(config)
-//	source, err := rest.New[*corev1.Pod](config.Host+"/api/v1/pods", rest.Options{Client: client})
+//	base, _, err := clientgorest.DefaultServerUrlFor(config) // config.Host may lack the scheme
+//	source, err := rest.New[*corev1.Pod](base.JoinPath("api/v1/pods").String(), rest.Options{Client: client})
 //
 // T is a Kubernetes type by pointer, a struct of your own that names the fields which are
 // needed and no others, or [Object] for any kind. The fields metadata.namespace, name and
-// resourceVersion are those of the wire: T's getters must say the same.
+// resourceVersion are those of the wire: T's getters must say the same, or each object is
+// refused. So the tag in such a struct matters:
+//
+//	type Pod struct {
+//		listwatch.Meta `json:"metadata"`
+//		Spec           struct{ NodeName string }
+//	}
 //
 // A source is asked by a reflector. What it does not know is time: a request has no deadline
 // but that of its context. A list at version "0" may be old, even older than what the same

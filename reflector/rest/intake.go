@@ -120,8 +120,9 @@ func (in *intake[T]) decode(p piece) (object T, err error) {
 		return object, fmt.Errorf("%w: %w", listwatch.ErrDecode, err)
 	}
 	if key, version := listwatch.KeyOf(object), object.GetResourceVersion(); key != p.head.Key || version != p.head.ResourceVersion {
-		return object, fmt.Errorf("%w: decoded it is %q in version %q, on the wire %q in version %q",
-			listwatch.ErrProtocol, key, version, p.head.Key, p.head.ResourceVersion)
+		return object, fmt.Errorf("%w: %T says that it is %q in version %q, and metadata on the wire %q in version %q"+
+			` (a field for it needs the tag json:"metadata")`,
+			listwatch.ErrProtocol, object, key, version, p.head.Key, p.head.ResourceVersion)
 	}
 	return object, nil
 }
