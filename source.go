@@ -3,6 +3,7 @@ package listwatch
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -49,6 +50,19 @@ const (
 	// MatchExact: the state at ResourceVersion.
 	MatchExact
 )
+
+// String returns the name of the value, such as "MatchLatest".
+func (m Match) String() string {
+	switch m {
+	case MatchLatest:
+		return "MatchLatest"
+	case MatchNotOlder:
+		return "MatchNotOlder"
+	case MatchExact:
+		return "MatchExact"
+	}
+	return "Match(" + strconv.Itoa(int(m)) + ")"
+}
 
 // ListOptions say what to list.
 type ListOptions struct {

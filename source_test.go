@@ -135,6 +135,9 @@ func TestEventAndModeNames(t *testing.T) {
 	require.Equal(t, "[Added Modified Deleted Bookmark Synced EventType(9)]", fmt.Sprint([]any{
 		listwatch.Added, listwatch.Modified, listwatch.Deleted, listwatch.Bookmark, listwatch.Synced, listwatch.EventType(9),
 	}))
+	require.Equal(t, "[MatchLatest MatchNotOlder MatchExact Match(9)]", fmt.Sprint([]any{
+		listwatch.MatchLatest, listwatch.MatchNotOlder, listwatch.MatchExact, listwatch.Match(9),
+	}))
 	require.Equal(t, "[Rebuild Compare Reset Mode(9)]", fmt.Sprint([]any{
 		listwatch.Rebuild, listwatch.Compare, listwatch.Reset, listwatch.Mode(9),
 	}))

@@ -30,3 +30,26 @@ func StampMeta[T listwatch.Object](clone func(T) T, meta func(T) *listwatch.Meta
 		return object
 	}
 }
+
+// StampKubernetes is the stamp function of Kubernetes API types for [New], such as
+// fakes.StampKubernetes[*corev1.Pod]: it needs nothing of them but their methods.
+func StampKubernetes[T interface {
+	listwatch.Object
+	DeepCopy() T
+	SetResourceVersion(string)
+	SetUID(U)
+	SetCreationTimestamp(C)
+	SetDeletionTimestamp(*C)
+}, U ~string, C ~struct {
+	time.Time `protobuf:"-"`
+}](object T, s Stamp) T {
+	object = object.DeepCopy()
+	object.SetResourceVersion(s.ResourceVersion)
+	object.SetUID(U(s.UID))
+	object.SetCreationTimestamp(C{Time: s.Created})
+	object.SetDeletionTimestamp(nil)
+	if !s.Deleted.IsZero() {
+		object.SetDeletionTimestamp(&C{Time: s.Deleted})
+	}
+	return object
+}

@@ -33,6 +33,9 @@ func (s State) String() string {
 	return "State(" + strconv.Itoa(int(s)) + ")"
 }
 
+// MarshalText returns what String does, so that a State reads well in JSON.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Health is how a reflector is at one moment. Times are zero for what has not happened.
 type Health struct {
 	// State is what it is doing, since Since.

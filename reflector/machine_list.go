@@ -37,7 +37,7 @@ func (m *machine) page(in input) effect {
 // fault says what is wrong with a page of the list; "" when nothing is.
 func (p plan) fault(page listwatch.ListMeta) string {
 	switch {
-	case page.ResourceVersion == "":
+	case page.ResourceVersion == "", page.ResourceVersion == "0":
 		return "list without a version"
 	case p.token != "" && page.ResourceVersion != p.listed:
 		return fmt.Sprintf("pages of two versions, %s and %s", p.listed, page.ResourceVersion)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -28,6 +29,15 @@ const (
 	// it for a controller that must not act on an old state.
 	FirstAny
 )
+
+// String returns the name of the way, such as "FirstStream".
+func (f FirstList) String() string {
+	names := [...]string{"FirstStream", "FirstPages", "FirstAny"}
+	if int(f) < len(names) {
+		return names[f]
+	}
+	return "FirstList(" + strconv.Itoa(int(f)) + ")"
+}
 
 // The pages of a first list, the shortest watch of the library's own choice and what chance adds.
 const (

@@ -23,7 +23,6 @@ type Reflector[T listwatch.Object] struct {
 	source listwatch.ListerWatcher[T]
 	sink   Sink[T]
 	o      Options
-	fault  error // what is wrong with the arguments of New
 	log    *slog.Logger
 	group  worker.Group
 	done   chan struct{} // closed when the loop and the comparing list have ended
@@ -53,8 +52,8 @@ type Reflector[T listwatch.Object] struct {
 	warn    func()
 }
 
-// New returns a Reflector that reads source and writes to sink. Faults of the options are
-// returned by Run.
+// New returns a Reflector that reads source and writes to sink. Options that make no sense panic,
+// as does a nil source or sink: they are programming errors.
 func New[T listwatch.Object](source listwatch.ListerWatcher[T], sink Sink[T], o Options) *Reflector[T] {
 	o = o.withDefaults()
 	err := o.validate()
@@ -62,9 +61,9 @@ func New[T listwatch.Object](source listwatch.ListerWatcher[T], sink Sink[T], o 
 		err = errors.Join(err, errors.New("source and sink must be given"))
 	}
 	if err != nil {
-		err = fmt.Errorf("reflector %s: %w", o.Name, err)
+		panic(fmt.Sprintf("reflector %s: %v", o.Name, err))
 	}
-	r := &Reflector[T]{source: source, sink: sink, o: o, fault: err, done: make(chan struct{})}
+	r := &Reflector[T]{source: source, sink: sink, o: o, done: make(chan struct{})}
 	r.log = o.Logger.With("reflector", o.Name)
 	r.machine.rules = o.rules()
 	return r
@@ -89,9 +88,6 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 // the goroutine that would be Run's. Wait blocks until it has ended, which it does soon after
 // ctx is done. Errors are those of Run.
 func (r *Reflector[T]) Start(ctx context.Context) (wait func(), err error) {
-	if r.fault != nil {
-		return nil, r.fault
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -204,6 +200,8 @@ func (r *Reflector[T]) report(op string, err error, fault string) {
 	var panicked *panicError
 	if errors.As(err, &panicked) {
 		r.log.Error("panic", "error", err, "stack", string(panicked.stack))
+	} else if errors.Is(err, listwatch.ErrExpired) {
+		r.log.Info("failure", "error", err) // a matter of course: a list follows
 	} else {
 		r.log.Warn("failure", "error", err)
 	}

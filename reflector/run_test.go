@@ -88,12 +88,21 @@ func TestBadOptionsAreTold(t *testing.T) {
 		Name: "rows", FirstList: 9, PageSize: -1, WatchTimeout: -1, WatchJitter: -1, WatchSlack: -1,
 		BackoffBase: 2, BackoffMax: 1, BackoffReset: -1, Grace: -1,
 	}
-	err := reflector.New[*row](nil, nil, o).Run(t.Context())
+	var told string
+	func() {
+		defer func() { told = recover().(string) }()
+		reflector.New[*row](nil, nil, o)
+	}()
 	for _, part := range []string{
 		"reflector rows", "FirstList", "PageSize", "WatchTimeout", "WatchJitter", "WatchSlack", "BackoffMax", "BackoffReset", "Grace", "source and sink",
 	} {
-		require.ErrorContains(t, err, part)
+		require.Contains(t, told, part)
 	}
+	require.Equal(t, "FirstStream FirstPages FirstAny FirstList(9)", fmt.Sprint(
+		reflector.FirstStream, " ", reflector.FirstPages, " ", reflector.FirstAny, " ", reflector.FirstList(9)))
+	text, err := reflector.Watching.MarshalText()
+	require.NoError(t, err)
+	require.Equal(t, "Watching", string(text))
 }
 
 // advance lets virtual time pass.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/fakes"
 	"github.com/seed3bce33ad/listwatch/fakes/conformance"
@@ -342,4 +344,15 @@ var broken = []struct {
 	{"a watch from a list tells what exists", "WatchFromNowhere", "a watch from a list: got", func(s server) funcs {
 		return begun(s, func(_ *context.Context, o *listwatch.WatchOptions) { o.ResourceVersion = "" })
 	}},
+}
+
+func TestIncompleteFixtureIsTold(t *testing.T) {
+	faults := faultsOf(t, conformance.Cases(func(conformance.TB) conformance.Fixture[object] {
+		return conformance.Fixture[object]{Source: fakes.New(fakes.StampObject, fakes.Options[object]{})}
+	})[0])
+	require.Len(t, faults, 2)
+	for _, name := range []string{"Read", "Create", "Update", "Delete"} {
+		require.Contains(t, faults[0], "Fixture."+name+" is required")
+	}
+	require.NotContains(t, faults[0], "Fixture.Source")
 }

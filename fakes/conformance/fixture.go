@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -74,6 +75,20 @@ type Fixture[T listwatch.Object] struct {
 	Deadline time.Duration
 	// Close gives the collection back. Defaults to nothing.
 	Close func()
+}
+
+// validate returns what is missing.
+func (f Fixture[T]) validate() error {
+	var faults []error
+	for name, given := range map[string]bool{
+		"Source": f.Source != nil, "Read": f.Read != nil, "Create": f.Create != nil,
+		"Update": f.Update != nil, "Delete": f.Delete != nil,
+	} {
+		if !given {
+			faults = append(faults, fmt.Errorf("Fixture.%s is required", name))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func (f Fixture[T]) withDefaults() Fixture[T] {

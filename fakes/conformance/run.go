@@ -28,7 +28,12 @@ type run[T listwatch.Object] struct {
 func caseOf[T listwatch.Object](name string, fixture func(TB) Fixture[T], check func(*run[T])) Case {
 	return Case{Name: name, Run: func(t TB) {
 		t.Helper()
-		r := &run[T]{TB: t, Fixture: fixture(t).withDefaults()}
+		f := fixture(t)
+		if err := f.validate(); err != nil {
+			t.Errorf("conformance: %v", err)
+			t.FailNow()
+		}
+		r := &run[T]{TB: t, Fixture: f.withDefaults()}
 		var cancel context.CancelFunc
 		r.ctx, cancel = context.WithCancel(t.Context())
 		defer func() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -38,6 +39,9 @@ type Source[T listwatch.Object] struct {
 func New[T listwatch.Object](address string, o Options) (*Source[T], error) {
 	base, err := parse(address)
 	decoder, decodeErr := json.New(json.Options{Skip: o.Skip, Integers: true})
+	if reflect.TypeFor[T]().Kind() == reflect.Interface {
+		err = errors.Join(err, fmt.Errorf("%s is an interface: nothing can be decoded into it", reflect.TypeFor[T]()))
+	}
 	err = errors.Join(err, o.validate(), decodeErr)
 	var paths []string
 	if err == nil {

@@ -47,6 +47,11 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+func TestNewRefusesInterfaces(t *testing.T) {
+	_, err := rest.New[listwatch.Object]("https://h/api/v1/pods", rest.Options{})
+	require.ErrorContains(t, err, "listwatch.Object is an interface: nothing can be decoded into it")
+}
+
 // Scenario 72. Lists and watches both bear the namespace and the selector.
 func TestNamespaceAndSelectorAreAskedFor(t *testing.T) {
 	s := newScript(t, body(podList("9", "")), body(""), body(podList("9", "")), body(podList("9", "")))
