@@ -35,11 +35,7 @@ func StampMeta[T listwatch.Object](clone func(T) T, meta func(T) *listwatch.Meta
 // fakes.StampKubernetes[*corev1.Pod]: it needs nothing of them but their methods.
 func StampKubernetes[T interface {
 	listwatch.Object
-	DeepCopy() T
-	SetResourceVersion(string)
-	SetUID(U)
-	SetCreationTimestamp(C)
-	SetDeletionTimestamp(*C)
+	kubernetes[T, U, C]
 }, U ~string, C ~struct {
 	time.Time `protobuf:"-"`
 }](object T, s Stamp) T {
@@ -52,4 +48,13 @@ func StampKubernetes[T interface {
 		object.SetDeletionTimestamp(&C{Time: s.Deleted})
 	}
 	return object
+}
+
+// kubernetes are the methods that [StampKubernetes] needs. U is the type of the UID, C that of a time.
+type kubernetes[T, U, C any] interface {
+	DeepCopy() T
+	SetResourceVersion(string)
+	SetUID(U)
+	SetCreationTimestamp(C)
+	SetDeletionTimestamp(*C)
 }

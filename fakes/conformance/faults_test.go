@@ -352,7 +352,7 @@ func TestIncompleteFixtureIsTold(t *testing.T) {
 	})[0])
 	require.Len(t, faults, 2)
 	for _, name := range []string{"Read", "Create", "Update", "Delete"} {
-		require.Contains(t, faults[0], "Fixture."+name+" is required")
+		require.Contains(t, faults[0], "field "+name+" of the Fixture is required")
 	}
-	require.NotContains(t, faults[0], "Fixture.Source")
+	require.NotContains(t, faults[0], "field Source")
 }

@@ -85,7 +85,7 @@ func (f Fixture[T]) validate() error {
 		"Update": f.Update != nil, "Delete": f.Delete != nil,
 	} {
 		if !given {
-			faults = append(faults, fmt.Errorf("Fixture.%s is required", name))
+			faults = append(faults, fmt.Errorf("field %s of the Fixture is required", name))
 		}
 	}
 	return errors.Join(faults...)

@@ -1,0 +1,115 @@
+package apiserver
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const jsonType = "application/json"
+
+// gzipFrom is the size in bytes from which the API compresses an answer.
+const gzipFrom = 128 << 10
+
+// acceptable checks that the client takes JSON. The other forms that the API has are not
+// offered; clients name plain JSON as one to fall back to.
+func acceptable(r *http.Request) error {
+	accepts := strings.Join(r.Header.Values("Accept"), ",")
+	if accepts == "" {
+		return nil
+	}
+	for accept := range strings.SplitSeq(accepts, ",") {
+		media, params, err := mime.ParseMediaType(accept)
+		if err != nil || params["as"] != "" {
+			continue
+		}
+		if media == jsonType || media == "application/*" || media == "*/*" {
+			return nil
+		}
+	}
+	return failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: "+jsonType)
+}
+
+// readBody reads the JSON that a client sent.
+func readBody(r *http.Request) ([]byte, error) {
+	if t := r.Header.Get("Content-Type"); t != "" {
+		if media, _, err := mime.ParseMediaType(t); err != nil || media != jsonType {
+			status := failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+				"the body of the request was in an unknown format - accepted media types include: "+jsonType)
+			status.ErrStatus.Details = nil
+			return nil, status
+		}
+	}
+	data, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+	}
+	return data, err
+}
+
+func writeText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	writeBody(w, code, []byte(text))
+}
+
+func writeBody(w http.ResponseWriter, code int, body []byte) {
+	w.WriteHeader(code)
+	// A client that has gone is noticed by net/http, which ends the connection.
+	_, _ = w.Write(body)
+}
+
+func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, code int, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return writeEncoded(w, r, code, data)
+}
+
+// writeEncoded sends JSON, indented when the client is a person's tool, and compressed when it
+// is large and the client takes that.
+func writeEncoded(w http.ResponseWriter, r *http.Request, code int, data []byte) error {
+	if pretty(r) {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, data, "", "  "); err != nil {
+			return err
+		}
+		data = indented.Bytes()
+	} else {
+		data = append(data, '\n')
+	}
+	w.Header().Set("Content-Type", jsonType)
+	if len(data) < gzipFrom || r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		writeBody(w, code, data)
+		return nil
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	w.Header().Set("Vary", "Accept-Encoding")
+	var compressed bytes.Buffer
+	z := gzip.NewWriter(&compressed)
+	_, err := z.Write(data)
+	if err := errors.Join(err, z.Close()); err != nil {
+		return err
+	}
+	writeBody(w, code, compressed.Bytes())
+	return nil
+}
+
+func pretty(r *http.Request) bool {
+	if q := r.URL.Query(); q.Has("pretty") {
+		return isTrue(q, "pretty")
+	}
+	agent := r.UserAgent()
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+}

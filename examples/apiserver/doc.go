@@ -1,0 +1,49 @@
+// Package apiserver is the reference API server: the Kubernetes API for a handful of kinds, on
+// etcd, for trying out list-watch clients against something real.
+//
+// # Usage
+//
+//	server, err := apiserver.Start(ctx, apiserver.Options{})
+//	...
+//	defer server.Close()
+//	pods, err := rest.New[*corev1.Pod](server.URL()+"/api/v1/pods", rest.Options{})
+//
+// The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: pods,
+// nodes, config maps, namespaces, and a custom kind, Widget. For each there are create, get,
+// list, update (with a status subresource where the kind has one), delete and watch, in JSON.
+// What it does not offer it refuses: patch, dry run, protobuf, tables.
+//
+// # Guarantees
+//
+//  1. It answers failures with the Status that the real server was recorded to send.
+//     (TestRecordedStatuses)
+//  2. A list is of one version, in pages too; which version is as with the real server.
+//     (TestListVersions, TestPages, TestContinueExpires)
+//  3. A watch delivers each version exactly once and in order. (TestManyWatchersEachVersionOnce)
+//  4. A DELETED event has the last contents and the version of the deletion.
+//     (TestDeletedHasTheDeletionsVersion)
+//  5. What enters or leaves a selector is ADDED or DELETED. (TestSelectorTransitions,
+//     TestFieldSelectorTransitions)
+//  6. A watch whose history is gone gets one ERROR event with 410, and nothing before it.
+//     (TestWatchOfCompactedHistory)
+//  7. A write that changes nothing uses no version and makes no event.
+//     (TestWriteOfNothingIsNoChange)
+//  8. Deletion goes by finalizers, preconditions and grace. (TestDeletionRules,
+//     TestGracefulDeletion)
+//  9. A watch ends well when its time is over or the server is closed, with a bookmark before
+//     the planned end; a client that does not read is cut off and loses nothing.
+//     (TestWatchTimeouts, TestBookmarks, TestCloseEndsWatchesCleanly, TestSlowWatchIsCutOff)
+//  10. What was answered survives a crash when a data directory was given.
+//     (TestKilledServerKeepsTheData)
+//
+// # Concurrency
+//
+// A [Server] is safe for concurrent use. When Close has returned nothing of it runs.
+//
+// # Testing
+//
+// A server starts in a tenth of a second, on a free port; [Server.Compact] and
+// [Server.CutConnections] bring about what a client has to survive. Options.Clock moves
+// bookmarks and timeouts. The layers below are packages of their own: etcd, storage, kinds,
+// registry.
+package apiserver

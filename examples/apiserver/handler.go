@@ -1,0 +1,132 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
+)
+
+// maxBody is the size in bytes that the API accepts.
+const maxBody = 3 << 20
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	audit := r.Header.Get("Audit-ID")
+	if audit == "" {
+		audit = string(uuid.NewUUID())
+	}
+	w.Header().Set("Audit-Id", audit)
+	w.Header().Set("Cache-Control", "no-cache, private")
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if s.serveText(w, r) {
+		return
+	}
+	if err := s.serve(w, r); err != nil {
+		s.writeError(w, r, err)
+	}
+}
+
+// serveText answers what is no API object.
+func (s *Server) serveText(w http.ResponseWriter, r *http.Request) bool {
+	switch r.URL.Path {
+	case "/healthz", "/livez", "/readyz":
+		writeText(w, http.StatusOK, "ok")
+	case "/version":
+		w.Header().Set("Content-Type", jsonType)
+		writeBody(w, http.StatusOK, []byte(versionBody))
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
+	if body, ok := s.discovery(r); ok {
+		if r.Method != http.MethodGet {
+			return errMethod()
+		}
+		if err := acceptable(r); err != nil {
+			return err
+		}
+		return s.writeJSON(w, r, http.StatusOK, body)
+	}
+	p, ok := parsePath(r.URL.Path)
+	if !ok || !s.serves(p) {
+		return errNoPath
+	}
+	k, ok := s.options.Kinds.Find(p.group, p.version, p.resource)
+	if !ok || p.subresource != "" && (p.subresource != "status" || k.CopyStatus == nil) ||
+		k.Namespaced && p.name != "" && p.namespace == "" || !k.Namespaced && p.namespace != "" {
+		return errNoResource()
+	}
+	if err := acceptable(r); err != nil {
+		return err
+	}
+	t := registry.Target{Kind: k, Namespace: p.namespace, Name: p.name, Status: p.subresource != ""}
+	o, err := listOptions(r, p)
+	if err != nil {
+		return err
+	}
+	if p.watch {
+		t.Name = "" // the options select it
+	}
+	if o.Watch && t.Name == "" && r.Method == http.MethodGet {
+		return s.watch(w, r, t, o)
+	}
+	return s.withTimeout(r, func(r *http.Request) error { return s.answer(w, r, t) })
+}
+
+func (s *Server) serves(p path) bool {
+	for _, gv := range s.options.Kinds.GroupVersions() {
+		if gv.Group == p.group && gv.Version == p.version {
+			return true
+		}
+	}
+	return false
+}
+
+// answer answers what is not a watch.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, t registry.Target) error {
+	switch {
+	case t.Name == "" && r.Method == http.MethodGet:
+		return s.list(w, r, t)
+	case t.Name == "" && r.Method == http.MethodPost && (t.Namespace != "" || !t.Kind.Namespaced):
+		return s.create(w, r, t)
+	case t.Name != "" && r.Method == http.MethodGet:
+		return s.get(w, r, t)
+	case t.Name != "" && r.Method == http.MethodPut:
+		return s.update(w, r, t)
+	case t.Name != "" && r.Method == http.MethodDelete && !t.Status:
+		return s.delete(w, r, t)
+	}
+	return errMethod()
+}
+
+// withTimeout runs an answer with the deadline that the client gave by ?timeout=.
+func (s *Server) withTimeout(r *http.Request, answer func(*http.Request) error) error {
+	timeout := r.URL.Query().Get("timeout")
+	if timeout == "" {
+		return answer(r)
+	}
+	d, err := time.ParseDuration(timeout)
+	if err != nil || d < 0 {
+		return badRequest("invalid timeout: %q", timeout)
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	if d > 0 {
+		stop := timing.AfterFunc(s.options.Clock, d, func() { cancel(errTimeout) })
+		defer stop()
+	}
+	err = answer(r.WithContext(ctx))
+	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
+		return errTimeout
+	}
+	return err
+}

@@ -1,0 +1,39 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kinds is a table of kinds. The zero value is empty. It is safe for concurrent use as long as
+// nobody changes it.
+type Kinds []*Kind
+
+// Table returns the kinds that the server serves by default.
+func Table() Kinds {
+	return Kinds{ConfigMaps(), Namespaces(), Nodes(), Pods(), Widgets()}
+}
+
+// Find returns the kind of a resource.
+func (t Kinds) Find(group, version, resource string) (*Kind, bool) {
+	for _, k := range t {
+		if k.Group == group && k.Version == version && k.Resource == resource {
+			return k, true
+		}
+	}
+	return nil, false
+}
+
+// GroupVersions returns the groups and versions of all kinds, sorted.
+func (t Kinds) GroupVersions() []schema.GroupVersion {
+	var gvs []schema.GroupVersion
+	for _, k := range t {
+		if gv := (schema.GroupVersion{Group: k.Group, Version: k.Version}); !slices.Contains(gvs, gv) {
+			gvs = append(gvs, gv)
+		}
+	}
+	slices.SortFunc(gvs, func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
+	return gvs
+}

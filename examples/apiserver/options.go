@@ -1,0 +1,92 @@
+package apiserver
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
+)
+
+// Options say how to run a [Server]. The zero value works.
+type Options struct {
+	// Address is the TCP address to listen on. Defaults to "127.0.0.1:0", a free port.
+	Address string
+	// Dir is where the embedded etcd keeps its data. Defaults to a temporary directory that
+	// goes with the server.
+	Dir string
+	// Etcd is a client of an etcd to use in place of the embedded one. It stays the caller's.
+	// Defaults to the embedded etcd.
+	Etcd *clientv3.Client
+	// Storage are the options of the storage. Defaults to those of its zero value.
+	Storage storage.Options
+	// Kinds are the kinds to serve; Namespaces must be among them for the others to be created.
+	// Defaults to kinds.Table().
+	Kinds kinds.Kinds
+	// Namespaces are created at the start when they are not there. Defaults to "default".
+	Namespaces []string
+
+	// FutureWait is how long a read waits for a version that has not been reached. Defaults to
+	// 3 s.
+	FutureWait time.Duration
+	// BookmarkEvery is the time between two bookmarks of a watch. Defaults to 1 min.
+	BookmarkEvery time.Duration
+	// WatchTimeout is the least time after which a watch ends whose client doesn't say; the
+	// time is random below twice of it. Defaults to 30 min.
+	WatchTimeout time.Duration
+	// SlowWatch is how long the client of a watch may take to accept an event before its
+	// connection is closed. It is real time, whatever Clock is. Defaults to 10 s.
+	SlowWatch time.Duration
+	// CompactEvery is the time between two compactions, each up to the revision of the one
+	// before. Negative: never. Defaults to 5 min.
+	CompactEvery time.Duration
+	// Clock is the time. Defaults to the real one.
+	Clock clock.Clock
+	// Logger hears of failures. Defaults to nobody.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Address == "" {
+		o.Address = "127.0.0.1:0"
+	}
+	if o.Kinds == nil {
+		o.Kinds = kinds.Table()
+	}
+	if o.Namespaces == nil {
+		o.Namespaces = []string{"default"}
+	}
+	if o.BookmarkEvery == 0 {
+		o.BookmarkEvery = time.Minute
+	}
+	if o.WatchTimeout == 0 {
+		o.WatchTimeout = 30 * time.Minute
+	}
+	if o.SlowWatch == 0 {
+		o.SlowWatch = 10 * time.Second
+	}
+	if o.CompactEvery == 0 {
+		o.CompactEvery = 5 * time.Minute
+	}
+	o.Clock = timing.Or(o.Clock)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Etcd != nil && o.Dir != "" {
+		errs = append(errs, errors.New("apiserver: Dir is for the embedded etcd, and Etcd was given"))
+	}
+	if o.FutureWait < 0 || o.BookmarkEvery < 0 || o.WatchTimeout < 0 || o.SlowWatch < 0 {
+		errs = append(errs, errors.New("apiserver: FutureWait, BookmarkEvery, WatchTimeout and SlowWatch must not be negative"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,143 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
+)
+
+// Names made of a generateName end in so many random letters, and are tried so often.
+const (
+	generatedLetters = 5
+	generateAttempts = 8
+)
+
+// Create stores a new object and returns it. The object given is changed.
+func (r *Registry) Create(ctx context.Context, t Target, o kinds.Object) (kinds.Object, error) {
+	if o.GetResourceVersion() != "" {
+		return nil, internal("resourceVersion should not be set on objects to be created")
+	}
+	if err := t.placeNamespace(o); err != nil {
+		return nil, err
+	}
+	t.Namespace = o.GetNamespace()
+	if err := r.checkNamespace(ctx, t); err != nil {
+		return nil, err
+	}
+	r.prepareCreate(t.Kind, o)
+	generate := o.GetName() == "" && o.GetGenerateName() != ""
+	for attempt := 1; ; attempt++ {
+		if generate {
+			o.SetName(generateName(o.GetGenerateName()))
+		}
+		created, err := r.create(ctx, t, o)
+		if generate && attempt < generateAttempts && apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		return created, err
+	}
+}
+
+func (r *Registry) create(ctx context.Context, t Target, o kinds.Object) (kinds.Object, error) {
+	t.Name = o.GetName()
+	if t.Kind.Default != nil {
+		t.Kind.Default(o)
+	}
+	if errs := t.Kind.Validate(o); len(errs) > 0 {
+		return nil, t.invalid(errs)
+	}
+	value, err := t.Kind.EncodeStored(o)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := r.store.Create(ctx, t.key(), value)
+	if err != nil {
+		return nil, t.classify(err)
+	}
+	return t.decode(entry)
+}
+
+// prepareCreate sets what only the server may set.
+func (r *Registry) prepareCreate(k *kinds.Kind, o kinds.Object) {
+	o.SetUID(uuid.NewUUID())
+	o.SetCreationTimestamp(r.now())
+	o.SetDeletionTimestamp(nil)
+	o.SetDeletionGracePeriodSeconds(nil)
+	o.SetSelfLink("")
+	o.SetManagedFields(nil)
+	if k.Spec != nil {
+		o.SetGeneration(1)
+	}
+	if k.CopyStatus != nil {
+		k.CopyStatus(o, k.Empty(false))
+	}
+}
+
+// now is the time as the API writes it, in whole seconds.
+func (r *Registry) now() metav1.Time {
+	return metav1.NewTime(r.options.Clock.Now().UTC().Truncate(time.Second))
+}
+
+func generateName(base string) string {
+	base = base[:min(len(base), validation.DNS1123LabelMaxLength-generatedLetters)]
+	return base + utilrand.String(generatedLetters)
+}
+
+// placeNamespace fills in the namespace of the path, and refuses another one.
+func (t Target) placeNamespace(o kinds.Object) error {
+	if !t.Kind.Namespaced {
+		o.SetNamespace("")
+		return nil
+	}
+	if o.GetNamespace() == "" {
+		o.SetNamespace(t.Namespace)
+	}
+	if t.Namespace == "" || o.GetNamespace() != t.Namespace {
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// checkNamespace refuses to create something in a namespace that is not there or on its way out.
+func (r *Registry) checkNamespace(ctx context.Context, t Target) error {
+	if !t.Kind.Namespaced {
+		return nil
+	}
+	namespace := Target{Kind: kinds.Namespaces(), Name: t.Namespace}
+	o, err := r.Get(ctx, namespace, "")
+	if err != nil || o.GetDeletionTimestamp() == nil {
+		return err
+	}
+	cause := fmt.Sprintf("namespace %s is being terminated", t.Namespace)
+	forbidden := apierrors.NewForbidden(t.Kind.GroupResource(), "",
+		errors.New("unable to create new content in namespace "+t.Namespace+" because it is being terminated"))
+	forbidden.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: "NamespaceTerminating", Message: cause, Field: "metadata.namespace",
+	}}
+	return forbidden
+}
+
+// EnsureNamespace creates a namespace when it is not there.
+func (r *Registry) EnsureNamespace(ctx context.Context, name string) error {
+	t := Target{Kind: kinds.Namespaces(), Name: name}
+	if _, err := r.store.Get(ctx, t.key()); !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	o := t.Kind.Empty(false)
+	o.SetName(name)
+	_, err := r.Create(ctx, t, o)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
+)
+
+// Delete deletes an object, or marks it as to be deleted when finalizers or a grace period
+// keep it, and returns its last state. gone tells that it is gone and of a kind whose deletes
+// are never graceful: the API answers no object then.
+func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions) (last kinds.Object, gone bool, err error) {
+	entry, err := r.store.GuaranteedUpdate(ctx, t.key(), func(e storage.Entry) (storage.Change, error) {
+		object, err := t.decode(e)
+		if err == nil {
+			err = t.checkPreconditions(object, o.Preconditions)
+		}
+		if err != nil {
+			return storage.Change{}, err
+		}
+		if gone = t.Kind.Grace == nil && len(object.GetFinalizers()) == 0; gone {
+			return storage.Change{Delete: true}, nil
+		}
+		r.mark(t.Kind, object, o.GracePeriodSeconds)
+		value, err := t.Kind.EncodeStored(object)
+		return storage.Change{Value: value}, err
+	})
+	if err != nil {
+		return nil, false, t.classify(err)
+	}
+	last, err = t.decode(entry)
+	if err == nil && !gone && finished(last) {
+		last, err = r.finish(ctx, t, last)
+	}
+	return last, gone, err
+}
+
+// mark notes in the object that it is to be deleted. A mark that is there stays, but a
+// shorter grace takes the place of a longer one.
+func (r *Registry) mark(k *kinds.Kind, o kinds.Object, asked *int64) {
+	grace := int64(0)
+	if k.Grace != nil {
+		grace = k.Grace(o, asked)
+	}
+	since := r.now()
+	if marked := o.GetDeletionTimestamp(); marked != nil {
+		before := int64(0)
+		if g := o.GetDeletionGracePeriodSeconds(); g != nil {
+			before = *g
+		}
+		if k.Grace == nil || asked == nil || grace >= before {
+			return
+		}
+		since = metav1.NewTime(marked.Add(-time.Duration(before) * time.Second))
+	} else if k.Spec != nil {
+		o.SetGeneration(o.GetGeneration() + 1)
+	}
+	until := metav1.NewTime(since.Add(time.Duration(grace) * time.Second))
+	o.SetDeletionTimestamp(&until)
+	o.SetDeletionGracePeriodSeconds(&grace)
+}
+
+// finish removes a marked object that nothing holds back any more. Somebody else may have
+// done so.
+func (r *Registry) finish(ctx context.Context, t Target, marked kinds.Object) (kinds.Object, error) {
+	entry, err := r.store.Delete(ctx, t.key(), func(e storage.Entry) error {
+		current, err := t.decode(e)
+		if err == nil && current.GetUID() != marked.GetUID() {
+			err = storage.ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return nil, t.classify(err)
+	}
+	return t.decode(entry)
+}
+
+func (t Target) checkPreconditions(o kinds.Object, p *metav1.Preconditions) error {
+	if p == nil {
+		return nil
+	}
+	var problem error
+	switch {
+	case p.UID != nil && *p.UID != o.GetUID():
+		problem = fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+			"The object might have been deleted and then recreated", *p.UID, o.GetUID())
+	case p.ResourceVersion != nil && *p.ResourceVersion != o.GetResourceVersion():
+		problem = fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+			"The object might have been modified", *p.ResourceVersion, o.GetResourceVersion())
+	default:
+		return nil
+	}
+	// This answer names the kind where others name the resource.
+	kind := schema.GroupResource{Group: t.Kind.Group, Resource: t.Kind.Kind}
+	return apierrors.NewConflict(kind, t.Name, problem)
+}

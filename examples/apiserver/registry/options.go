@@ -1,0 +1,75 @@
+package registry
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+)
+
+// checkOptions refuses options that contradict each other.
+func checkOptions(o metav1.ListOptions) error {
+	errs := validation.ValidateListOptions(&internalversion.ListOptions{
+		Watch: o.Watch, ResourceVersion: o.ResourceVersion, ResourceVersionMatch: o.ResourceVersionMatch,
+		Limit: o.Limit, Continue: o.Continue, SendInitialEvents: o.SendInitialEvents,
+		AllowWatchBookmarks: o.AllowWatchBookmarks,
+	}, true)
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+	}
+	return nil
+}
+
+// selector decides which objects a list or a watch shows.
+type selector struct {
+	kind   *kinds.Kind
+	labels labels.Selector
+	fields fields.Selector
+}
+
+func newSelector(k *kinds.Kind, o metav1.ListOptions) (selector, error) {
+	l, err := labels.Parse(o.LabelSelector)
+	if err != nil {
+		return selector{}, apierrors.NewBadRequest(err.Error())
+	}
+	f, err := fields.ParseSelector(o.FieldSelector)
+	if err != nil {
+		return selector{}, apierrors.NewBadRequest(err.Error())
+	}
+	s := selector{kind: k, labels: l, fields: f}
+	known := s.fieldsOf(k.Empty(false))
+	for _, r := range f.Requirements() {
+		if known.Has(r.Field) {
+			continue
+		}
+		if k.Fields == nil {
+			return selector{}, apierrors.NewBadRequest(fmt.Sprintf(
+				"%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", r.Field))
+		}
+		return selector{}, apierrors.NewBadRequest("field label not supported: " + r.Field)
+	}
+	return s, nil
+}
+
+func (s selector) empty() bool { return s.labels.Empty() && s.fields.Empty() }
+
+func (s selector) matches(o kinds.Object) bool {
+	return s.labels.Matches(labels.Set(o.GetLabels())) && (s.fields.Empty() || s.fields.Matches(s.fieldsOf(o)))
+}
+
+func (s selector) fieldsOf(o kinds.Object) fields.Set {
+	set := fields.Set{}
+	if s.kind.Fields != nil {
+		set = s.kind.Fields(o)
+	}
+	set["metadata.name"] = o.GetName()
+	set["metadata.namespace"] = o.GetNamespace()
+	return set
+}

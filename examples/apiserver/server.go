@@ -1,0 +1,165 @@
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
+)
+
+// closeWait is how long Close waits for requests that are being answered.
+const closeWait = 5 * time.Second
+
+// Server is a running API server. All methods are safe for concurrent use. The zero value does
+// not work: see [Start].
+type Server struct {
+	options  Options
+	etcd     *etcd.Etcd // nil when it is the caller's
+	store    *storage.Store
+	registry *registry.Registry
+	http     *http.Server
+	url      string
+	// closing is done once Close has been called: watches end then.
+	closing context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	close   func() error
+
+	mu sync.Mutex
+	// connections are guarded by mu.
+	connections map[net.Conn]struct{}
+}
+
+// Start starts a server and returns when it answers requests. It runs until Close is called;
+// ctx is only for the start.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{options: o, connections: make(map[net.Conn]struct{})}
+	s.close = sync.OnceValue(s.shutdown)
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("apiserver: start: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context) error {
+	client := s.options.Etcd
+	if client == nil {
+		var err error
+		if s.etcd, err = etcd.Start(ctx, etcd.Options{Dir: s.options.Dir}); err != nil {
+			return err
+		}
+		client = s.etcd.Client()
+	}
+	var err error
+	if s.store, err = storage.New(client, s.options.Storage); err != nil {
+		return err
+	}
+	s.registry = registry.New(s.store, registry.Options{FutureWait: s.options.FutureWait, Clock: s.options.Clock})
+	for _, name := range s.options.Namespaces {
+		if err := s.registry.EnsureNamespace(ctx, name); err != nil {
+			return err
+		}
+	}
+	listener, err := net.Listen("tcp", s.options.Address)
+	if err != nil {
+		return err
+	}
+	s.url = "http://" + listener.Addr().String()
+	// The context outlives ctx, which is only for the start.
+	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.http = &http.Server{Handler: s, ConnState: s.track}
+	s.running.Go(func() {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.options.Logger.Error("serving ended", "error", err)
+		}
+	})
+	if s.options.CompactEvery > 0 {
+		s.running.Go(func() { s.compactForever(s.closing) })
+	}
+	return nil
+}
+
+// URL returns the address of the server, such as "http://127.0.0.1:40123".
+func (s *Server) URL() string { return s.url }
+
+// Close ends all watches cleanly, waits up to 5 s for other requests, and stops the server and
+// its etcd. It blocks until everything has stopped. A second Close does nothing and returns the
+// same.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) shutdown() error {
+	var errs []error
+	if s.cancel != nil {
+		s.cancel()
+		waiting, cancel := context.WithTimeout(context.Background(), closeWait)
+		defer cancel()
+		if err := s.http.Shutdown(waiting); err != nil {
+			errs = append(errs, s.http.Close())
+		}
+		s.running.Wait()
+	}
+	if s.etcd != nil {
+		errs = append(errs, s.etcd.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Compact drops the whole history: from then on every older version is expired (410). Running
+// watches that have kept up are not disturbed.
+func (s *Server) Compact(ctx context.Context) error {
+	revision, err := s.store.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	return s.store.Compact(ctx, revision)
+}
+
+// CutConnections closes all connections at once, as a crash or a broken network would: in the
+// middle of whatever is being sent. New connections are accepted as before.
+func (s *Server) CutConnections() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.connections {
+		// Nobody can do anything about a connection that cannot even be closed.
+		_ = c.Close()
+	}
+}
+
+func (s *Server) track(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.connections[c] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(s.connections, c)
+	}
+}
+
+// compactForever keeps between one and two periods of history.
+func (s *Server) compactForever(ctx context.Context) {
+	var last int64
+	for timing.Sleep(ctx, s.options.Clock, s.options.CompactEvery) == nil {
+		revision, err := s.store.Revision(ctx)
+		if err == nil && last > 0 {
+			err = s.store.Compact(ctx, last)
+		}
+		if err != nil {
+			s.options.Logger.Error("compaction failed", "error", err)
+			continue
+		}
+		last = revision
+	}
+}

@@ -1,0 +1,194 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
+)
+
+// lastBookmark is how long before the planned end of a watch its last bookmark comes.
+const lastBookmark = 2 * time.Second
+
+// Why a watch ends well.
+var (
+	errPlannedEnd = errors.New("the watch has come to its planned end")
+	errClosing    = errors.New("the server is being closed")
+)
+
+// watch answers a watch: it returns an error only as long as nothing has been sent.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, t registry.Target, o metav1.ListOptions) error {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	stopClosing := context.AfterFunc(s.closing, func() { cancel(errClosing) })
+	defer stopClosing()
+	registered, err := s.registry.NewWatch(ctx, t, o)
+	if err != nil {
+		return err
+	}
+	stream := &stream{
+		writer: w, control: http.NewResponseController(w), slow: s.options.SlowWatch, target: t, watch: registered,
+	}
+	timeout := s.watchTimeout(o)
+	if timeout <= 0 {
+		cancel(errPlannedEnd)
+	} else {
+		stop := timing.AfterFunc(s.options.Clock, timeout, func() { cancel(errPlannedEnd) })
+		defer stop()
+	}
+	if o.AllowWatchBookmarks {
+		stop := s.bookmarks(ctx, stream, timeout)
+		defer stop()
+	}
+	w.Header().Set("Content-Type", jsonType)
+	w.WriteHeader(http.StatusOK)
+	err = stream.flush()
+	if err == nil {
+		err = registered.Run(ctx, stream.send)
+	}
+	cancel(err)
+	s.endWatch(r.Context(), stream, err)
+	return nil
+}
+
+// endWatch sends why the watch ended, when that is an answer of the API. A watch that failed in
+// another way is cut off, so that it cannot be taken for one that ended well.
+func (s *Server) endWatch(ctx context.Context, stream *stream, err error) {
+	var known apierrors.APIStatus
+	switch {
+	case errors.As(err, &known):
+		err = stream.sendStatus(statusOf(err))
+	case errors.Is(err, errPlannedEnd), errors.Is(err, errClosing):
+		err = nil
+	}
+	if err == nil {
+		err = stream.extend()
+	}
+	if err != nil {
+		// A failed write ends the request's context, as a client that has gone does.
+		if ctx.Err() == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			s.options.Logger.Warn("watch cut off", "kind", stream.target.Kind.Kind, "error", err)
+		}
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// watchTimeout is how long a watch lives. Clients that don't say are spread over time.
+func (s *Server) watchTimeout(o metav1.ListOptions) time.Duration {
+	if o.TimeoutSeconds != nil && *o.TimeoutSeconds != 0 {
+		return time.Duration(*o.TimeoutSeconds) * time.Second
+	}
+	return s.options.WatchTimeout + rand.N(s.options.WatchTimeout)
+}
+
+// bookmarks makes bookmarks due every so often, and once before the planned end.
+func (s *Server) bookmarks(ctx context.Context, stream *stream, timeout time.Duration) (stop func()) {
+	stopLast := func() {}
+	if timeout > lastBookmark {
+		stopLast = timing.AfterFunc(s.options.Clock, timeout-lastBookmark, func() { stream.makeBookmarkDue() })
+	}
+	var stopNext atomic.Pointer[func()]
+	var arm func()
+	arm = func() {
+		stop := timing.AfterFunc(s.options.Clock, s.options.BookmarkEvery, func() {
+			if ctx.Err() == nil {
+				stream.makeBookmarkDue()
+				arm()
+			}
+		})
+		stopNext.Store(&stop)
+	}
+	arm()
+	return func() {
+		stopLast()
+		(*stopNext.Load())()
+	}
+}
+
+// stream is the body of a watch's answer. It is written by one goroutine.
+type stream struct {
+	writer  http.ResponseWriter
+	control *http.ResponseController
+	slow    time.Duration
+	target  registry.Target
+	watch   *registry.Watch
+	// due is set when a bookmark is to follow the next batch.
+	due atomic.Bool
+}
+
+// makeBookmarkDue has a bookmark sent as soon as the position is known.
+func (s *stream) makeBookmarkDue() {
+	s.due.Store(true)
+	s.watch.RequestProgress()
+}
+
+func (s *stream) send(b registry.Batch) error {
+	for _, event := range b.Events {
+		if err := s.sendEvent(event); err != nil {
+			return err
+		}
+	}
+	if s.due.Swap(false) {
+		if err := s.sendEvent(s.watch.Bookmark(b.Version)); err != nil {
+			return err
+		}
+	} else if len(b.Events) == 0 {
+		return nil
+	}
+	return s.flush()
+}
+
+func (s *stream) sendEvent(e registry.Event) error {
+	data, err := s.target.Kind.Encode(e.Object)
+	if err != nil {
+		return err
+	}
+	return s.sendFrame(e.Type, data)
+}
+
+func (s *stream) sendStatus(status metav1.Status) error {
+	data, err := json.Marshal(status)
+	if err == nil {
+		err = s.sendFrame(watch.Error, data)
+	}
+	if err == nil {
+		err = s.flush()
+	}
+	return err
+}
+
+func (s *stream) sendFrame(t watch.EventType, object []byte) error {
+	frame := make([]byte, 0, len(object)+len(`{"type":"BOOKMARK","object":}`)+1)
+	frame = append(frame, `{"type":"`...)
+	frame = append(frame, t...)
+	frame = append(frame, `","object":`...)
+	frame = append(frame, object...)
+	frame = append(frame, "}\n"...)
+	if err := s.extend(); err != nil {
+		return err
+	}
+	_, err := s.writer.Write(frame)
+	return err
+}
+
+func (s *stream) flush() error {
+	if err := s.extend(); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+// extend gives the client new time to accept what is sent. The deadline is one of the
+// operating system's, so it is in real time.
+func (s *stream) extend() error { return s.control.SetWriteDeadline(time.Now().Add(s.slow)) }
