@@ -35,6 +35,8 @@
 //     (TestWatchTimeouts, TestBookmarks, TestCloseEndsWatchesCleanly, TestSlowWatchIsCutOff)
 //  10. What was answered survives a crash when a data directory was given.
 //     (TestKilledServerKeepsTheData)
+//  11. It passes the suite that the fake of this library passes, read through reflector/rest.
+//     (TestConformanceConfigMaps, TestConformanceWidgets)
 //
 // # Concurrency
 //

@@ -105,7 +105,9 @@ func TestUpdate(t *testing.T) {
 	a.must("POST", widgets, widget("w", ""))
 	unversioned := a.do("PUT", widgets+"/w", widget("w", ""))
 	require.Equal(t, 422, unversioned.code)
-	require.Contains(t, unversioned.object(t).Message, "metadata.resourceVersion: Invalid value: 0: must be specified for an update")
+	require.Equal(t, `widgets.wire.example.com "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
+		unversioned.object(t).Message)
+	require.Equal(t, 404, a.do("PUT", widgets+"/v", widget("v", "")).code, "what is not there has no version to specify")
 }
 
 func versioned(body, version string) string {

@@ -12,7 +12,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
 )
 
@@ -37,6 +36,8 @@ type Options struct {
 type Etcd struct {
 	server *embed.Etcd
 	client *clientv3.Client
+	// wait is for the watches of a closed client.
+	wait func()
 	// remove are the directories that go with the server.
 	remove []string
 	close  func() error
@@ -62,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Etcd, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("etcd: start: %w", err), e.Close())
 	}
-	e.client = v3client.New(e.server.Server)
+	e.client, e.wait = newClient(e.server.Server)
 	return e, nil
 }
 
@@ -80,6 +81,7 @@ func (e *Etcd) shutdown() error {
 		if err := e.client.Close(); !errors.Is(err, context.Canceled) {
 			errs = append(errs, err)
 		}
+		e.wait()
 	}
 	if e.server != nil {
 		e.server.Close()

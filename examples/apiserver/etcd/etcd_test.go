@@ -3,9 +3,11 @@ package etcd_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
@@ -30,6 +32,26 @@ func TestStartedAgainKeepsTheData(t *testing.T) {
 	require.Len(t, got.Kvs, 1)
 	require.Equal(t, "1", string(got.Kvs[0].Value))
 	require.Equal(t, put.Header.Revision, got.Header.Revision)
+}
+
+// The server looks up many previous values for a watch when it is closed.
+func TestCloseWaitsForWatches(t *testing.T) {
+	server, err := etcd.Start(t.Context(), etcd.Options{})
+	require.NoError(t, err)
+	value := strings.Repeat("x", 10_000)
+	var puts []clientv3.Op
+	for i := range 128 {
+		puts = append(puts, clientv3.OpPut(fmt.Sprintf("a%d", i), value))
+	}
+	_, err = server.Client().Txn(t.Context()).Then(puts...).Commit()
+	require.NoError(t, err)
+	for range 30 {
+		created := <-server.Client().Watch(t.Context(), "a", clientv3.WithPrefix(), clientv3.WithPrevKV(), clientv3.WithCreatedNotify())
+		require.True(t, created.Created)
+	}
+	_, err = server.Client().Txn(t.Context()).Then(puts...).Commit()
+	require.NoError(t, err)
+	require.NoError(t, server.Close())
 }
 
 func TestStartFails(t *testing.T) {

@@ -89,8 +89,16 @@ func TestUpdateRefuses(t *testing.T) {
 	_, err = r.Get(t.Context(), on(kind, "a"), "")
 	require.True(t, apierrors.IsNotFound(err), "the last finalizer is gone")
 
-	widget := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "w"}}}
-	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget)
+	widget := func() *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": int64(1)},
+		}}
+	}
+	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget())
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	_, err = r.Create(t.Context(), on(kinds.Widgets(), ""), widget())
+	require.NoError(t, err)
+	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget())
 	require.Equal(t, int32(422), code(t, err), "a custom kind's update must say its version")
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
@@ -22,9 +23,6 @@ func (r *Registry) Update(ctx context.Context, t Target, o kinds.Object) (kinds.
 			"the name of the object (%s) does not match the name on the URL (%s)", o.GetName(), t.Name))
 	}
 	if err := t.placeNamespace(o); err != nil {
-		return nil, err
-	}
-	if err := t.checkUpdateVersion(o); err != nil {
 		return nil, err
 	}
 	var next kinds.Object
@@ -56,21 +54,6 @@ func finished(o kinds.Object) bool {
 	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
-func (t Target) checkUpdateVersion(o kinds.Object) error {
-	version := o.GetResourceVersion()
-	if version == "" || version == "0" {
-		if t.Kind.Custom {
-			return t.invalid(field.ErrorList{
-				field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
-		}
-		return nil
-	}
-	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
-		return internal(versionError(version, err))
-	}
-	return nil
-}
-
 // next returns what an update with o makes of old. Neither is changed.
 func (t Target) next(old, o kinds.Object) (kinds.Object, error) {
 	if uid := o.GetUID(); uid != "" && uid != old.GetUID() {
@@ -78,8 +61,8 @@ func (t Target) next(old, o kinds.Object) (kinds.Object, error) {
 		return nil, apierrors.NewConflict(t.Kind.GroupResource(), t.Name, fmt.Errorf(
 			"Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
 	}
-	if v := o.GetResourceVersion(); v != "" && v != "0" && v != old.GetResourceVersion() {
-		return nil, t.conflict()
+	if err := t.checkUpdateVersion(old, o); err != nil {
+		return nil, err
 	}
 	next := t.merge(old, o)
 	errs := t.Kind.Validate(next)
@@ -93,6 +76,26 @@ func (t Target) next(old, o kinds.Object) (kinds.Object, error) {
 		return nil, t.invalid(errs)
 	}
 	return next, nil
+}
+
+// checkUpdateVersion compares the version of an update with that of what is there.
+func (t Target) checkUpdateVersion(old, o kinds.Object) error {
+	version := o.GetResourceVersion()
+	if version == "" || version == "0" {
+		if !t.Kind.Custom {
+			return nil
+		}
+		// This answer names the resource where others name the kind.
+		return apierrors.NewInvalid(schema.GroupKind{Group: t.Kind.Group, Kind: t.Kind.Resource}, t.Name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+	}
+	if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		return internal(versionError(version, err))
+	}
+	if version != old.GetResourceVersion() {
+		return t.conflict()
+	}
+	return nil
 }
 
 // merge takes from o what a client may change, and the rest from old.
