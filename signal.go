@@ -31,7 +31,7 @@ func (s *Signal) Fire() {
 	}
 	s.mu.Unlock()
 	for _, f := range after {
-		f()
+		defer f() // so that a panic of one does not take the call from the others
 	}
 }
 

@@ -58,6 +58,21 @@ func TestSignalCallsEachFuncOnceUnderRace(t *testing.T) {
 	}
 }
 
+func TestPanicOfOneFuncLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	var s listwatch.Signal
+	calls := 0
+	for range 10 {
+		s.AfterFunc(func() {
+			calls++
+			panic("no")
+		})
+	}
+	require.Panics(t, s.Fire)
+	require.Equal(t, 10, calls)
+	require.True(t, s.Fired())
+}
+
 func ExampleSignal() {
 	var s listwatch.Signal
 	s.AfterFunc(func() { fmt.Println("it happened") })

@@ -1,12 +1,14 @@
 package informer
 
 import (
+	"fmt"
+
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/deltafifo"
 	"github.com/seed3bce33ad/listwatch/indexer"
 )
 
-// apply stores a batch and appends to the log what it changed. It is the only writer of both.
+// apply stores a batch and tells everybody. It is the only writer of the store and the log.
 func (i *Informer[T]) apply(b deltafifo.Batch[T]) error {
 	i.writes = i.writes[:0]
 	for _, item := range b.Items {
@@ -17,44 +19,54 @@ func (i *Informer[T]) apply(b deltafifo.Batch[T]) error {
 			})
 		}
 	}
+	fire, ended := i.advance(b)
+	clear(i.writes)
+	clear(i.changes)
+	if cap(i.writes) > keepWrites {
+		i.writes, i.changes = nil, nil
+	}
+	for _, err := range ended {
+		i.report(err)
+	}
+	if b.Synced {
+		i.fire(&i.synced)
+	}
+	for _, w := range fire {
+		i.fire(w.signal)
+	}
+	return nil
+}
+
+// advance makes the writes, appends to the log what they changed, and lets handlers know. It
+// returns the signals that this fires, and why handlers were ended. An index function may end
+// the goroutine.
+func (i *Informer[T]) advance(b deltafifo.Batch[T]) (fire []waiter, ended []error) {
 	exact := ""
 	if b.Exact {
 		exact = b.Version
 	}
-
 	i.faults.hold()
+	defer i.faults.release()
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.store.Apply(exact, i.writes)
-	changes := i.changesLocked(b)
-	if len(changes) > 0 {
-		i.log.append(changes)
-		i.stats.Changes += uint64(len(changes))
+	i.changes = i.changesLocked(b, i.changes[:0])
+	if len(i.changes) > 0 {
+		i.log.append(i.changes)
+		i.stats.Changes += uint64(len(i.changes))
 		i.stats.LastChange = i.now()
 	}
-	fire := i.moveLocked(b)
-	i.wakeLocked()
 	if b.Synced && !i.complete {
 		i.complete = true
 		for _, d := range i.deliveries {
 			d.syncedAt(i.log.seq() - 1)
 		}
 	}
-	i.mu.Unlock()
-
-	i.faults.release()
-	clear(i.writes)
-	if b.Synced {
-		i.synced.Fire()
-	}
-	for _, w := range fire {
-		w.signal.Fire()
-	}
-	return nil
+	return i.moveLocked(b), i.wakeLocked()
 }
 
 // changesLocked turns what the store made of the writes into what handlers are told.
-func (i *Informer[T]) changesLocked(b deltafifo.Batch[T]) []Change[T] {
-	changes := make([]Change[T], 0, len(i.writes))
+func (i *Informer[T]) changesLocked(b deltafifo.Batch[T], changes []Change[T]) []Change[T] {
 	at := 0
 	for _, item := range b.Items {
 		for n := range item.Deltas {
@@ -63,11 +75,13 @@ func (i *Informer[T]) changesLocked(b deltafifo.Batch[T]) []Change[T] {
 			switch {
 			case !w.Applied:
 				i.stats.Skipped++
+			case w.Delete && otherIdentity(w): // nobody was told of the life that ends here
+				changes = append(changes, Change[T]{Type: Delete, Key: item.Key, Object: w.Old, Old: w.Old, Unknown: true})
 			case w.Delete:
 				changes = append(changes, Change[T]{Type: Delete, Key: item.Key, Object: w.Object, Old: w.Old, Unknown: delta.Unknown})
 			case !w.Held:
 				changes = append(changes, Change[T]{Type: Add, Key: item.Key, Object: w.Object, Initial: delta.Initial})
-			case w.OldHead.UID != w.Head.UID && w.OldHead.UID != "" && w.Head.UID != "":
+			case otherIdentity(w):
 				changes = append(changes,
 					Change[T]{Type: Delete, Key: item.Key, Object: w.Old, Old: w.Old, Unknown: true},
 					Change[T]{Type: Add, Key: item.Key, Object: w.Object, Initial: delta.Initial})
@@ -77,6 +91,11 @@ func (i *Informer[T]) changesLocked(b deltafifo.Batch[T]) []Change[T] {
 		}
 	}
 	return changes
+}
+
+// otherIdentity reports whether what was held is known to be another object than what is written.
+func otherIdentity[T listwatch.Object](w *indexer.Write[T]) bool {
+	return w.OldHead.UID != w.Head.UID && w.OldHead.UID != "" && w.Head.UID != ""
 }
 
 // moveLocked moves the version, and returns the signals that this fires.
@@ -95,14 +114,15 @@ func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) []waiter {
 	return i.waiters.reached(b.Version)
 }
 
-// wakeLocked lets the handlers know, and ends those that fell too far behind.
-func (i *Informer[T]) wakeLocked() {
+// wakeLocked lets the handlers know, ends those that fell too far behind, and returns why.
+func (i *Informer[T]) wakeLocked() (ended []error) {
 	end := i.log.seq()
 	for _, d := range i.deliveries {
 		if err := d.wake(end); err != nil {
 			i.dropLocked(d)
 			d.end(err)
-			i.options.Logger.Error("handler ended", "informer", i.options.Name, "handler", d.options.Name, "error", err)
+			ended = append(ended, fmt.Errorf("informer %s: %s: %w", i.options.Name, d.options.Name, err))
 		}
 	}
+	return ended
 }

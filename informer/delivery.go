@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"runtime/debug"
 	"sync"
@@ -12,23 +11,27 @@ import (
 	"github.com/seed3bce33ad/listwatch/internal/worker"
 )
 
+var errExited = errors.New("the handler ended its goroutine")
+
 // runLength is how many changes a handler takes at a time. What it has taken is not folded.
 const runLength = 64
 
 // delivery serves one handler: it reads the shared log through a cursor, and from a mailbox
-// what has left the log. What is in the mailbox is older than what the cursor reads next.
+// what has left the log. What is in the mailbox comes before what the cursor reads next.
 //
 // Lock order: the informer's mu, then delivery.mu. No lock is held while the handler runs.
 type delivery[T listwatch.Object] struct {
 	handler Handler[T]
 	options HandlerOptions
 	crash   bool
-	report  func(error)
+	report  func(error) // puts the names in front
+	fire    func(*listwatch.Signal)
 	workers *worker.Group
 	reg     *Registration
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	remove  func(error) // takes it out of the informer and ends it
+	unhook  func() bool // lets go of the context that the handler was added with
 
 	mu      sync.Mutex
 	cursor  cursor[T]  // guarded by mu, as is all below
@@ -76,9 +79,6 @@ func (d *delivery[T]) lagLocked(end uint64) uint64 {
 		next = max(next, d.syncAt+1)
 	}
 	lag := end - min(next, end)
-	if d.synced && d.options.Policy == EveryEvent {
-		lag += uint64(d.box.len - d.box.syncs)
-	}
 	return lag
 }
 
@@ -107,29 +107,29 @@ func (d *delivery[T]) loop() {
 	returned := false
 	defer func() {
 		if !returned { // the handler called runtime.Goexit, or panics and may
-			d.remove(errors.New("the handler ended its goroutine"))
-			d.mu.Lock()
-			d.running = false
-			d.mu.Unlock()
+			d.remove(errExited)
 			close(d.reg.done)
+			d.report(errExited)
 		}
 	}()
+	told := 0
 	for {
-		run, ok := d.take()
+		run, ok := d.take(told)
 		if !ok {
 			break
 		}
-		for len(run) > 0 {
-			run = run[d.tell(run):]
+		for told = 0; told < len(run) && d.ctx.Err() == nil; {
+			told += d.tell(run[told:])
 		}
 	}
 	returned = true
 }
 
-// take returns the next run, and lets the registration be synced or done when it is.
-func (d *delivery[T]) take() (run []Change[T], ok bool) {
+// take returns the next run, and lets the registration be synced or done when it is. Told is
+// how many changes of the run before the handler has been told.
+func (d *delivery[T]) take(told int) (run []Change[T], ok bool) {
 	d.mu.Lock()
-	d.delivered += uint64(d.handed)
+	d.delivered += uint64(told)
 	d.handed = 0
 	if d.ended {
 		d.running = false
@@ -142,7 +142,11 @@ func (d *delivery[T]) take() (run []Change[T], ok bool) {
 		d.mu.Unlock()
 		return nil, false
 	}
-	nowSynced := d.syncLocked()
+	if d.syncLocked() {
+		d.mu.Unlock()
+		d.fire(&d.reg.synced)
+		return nil, true
+	}
 	limit := uint64(math.MaxUint64)
 	if !d.synced {
 		limit = d.syncAt
@@ -158,15 +162,12 @@ func (d *delivery[T]) take() (run []Change[T], ok bool) {
 	d.handed = len(run)
 	d.running = len(run) > 0
 	d.mu.Unlock()
-	if nowSynced {
-		d.reg.synced.Fire()
-	}
 	return run, len(run) > 0
 }
 
 // syncLocked notes that everything up to syncAt has been told, and reports whether that is news.
 func (d *delivery[T]) syncLocked() bool {
-	if d.synced || d.handed > 0 || d.box.pendingUpTo(d.syncAt) || d.cursor.seq() <= d.syncAt {
+	if d.synced || d.box.pendingUpTo(d.syncAt) || d.cursor.seq() <= d.syncAt {
 		return false
 	}
 	d.synced = true
@@ -174,15 +175,15 @@ func (d *delivery[T]) syncLocked() bool {
 }
 
 // syncedAt tells the delivery that the store is synced, with the number of the last change so far.
+// A wake follows.
 func (d *delivery[T]) syncedAt(seq uint64) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.syncAt = seq
-	d.startLocked() // take will see it
-	d.mu.Unlock()
 }
 
-// tell calls the handler for each change of run until one panics, and returns how many it has
-// dealt with.
+// tell calls the handler for each change of run until one panics or the registration ends, and
+// returns for how many.
 func (d *delivery[T]) tell(run []Change[T]) (n int) {
 	if !d.crash {
 		defer func() {
@@ -194,7 +195,7 @@ func (d *delivery[T]) tell(run []Change[T]) (n int) {
 	}
 	for n = range run {
 		if d.ctx.Err() != nil {
-			break
+			return n
 		}
 		d.handler(d.ctx, run[n])
 	}
@@ -205,7 +206,7 @@ func (d *delivery[T]) panicked(k listwatch.Key, p any) {
 	d.mu.Lock()
 	d.panics++
 	d.mu.Unlock()
-	d.report(fmt.Errorf("%s panicked at %s: %v\n%s", d.options.Name, k, p, debug.Stack()))
+	d.report(&PanicError{Where: "at " + k.String(), Value: p, Stack: debug.Stack()})
 }
 
 // end takes the delivery out of service. A call of the handler may be under way still.
@@ -219,29 +220,37 @@ func (d *delivery[T]) end(err error) {
 	d.cursor, d.box, d.buffer = cursor[T]{}, mailbox[T]{}, nil // they keep objects alive
 	running, stopTimer := d.running, d.stopTimer
 	d.stopTimer = nil
+	d.reg.setErr(err) // before anybody can close done
 	d.mu.Unlock()
 	if stopTimer != nil {
 		stopTimer()
 	}
-	d.reg.setErr(err)
+	d.unhook()
 	d.cancel(err)
 	if !running {
 		close(d.reg.done)
 	}
 }
 
-// resync adds an update for each object of the store that nothing is pending for. It is called
-// with the informer's mu held, so the store is what the log tells up to its end.
+// resync adds an update for each object of the store that nothing is pending for: such an
+// object is what the handler was told last, so it may come before what the log still has. It is
+// called with the informer's mu held, so the store is what the log tells up to its end.
 func (d *delivery[T]) resync(objects []T, end uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended || !d.synced || d.box.syncs > 0 {
 		return
 	}
-	d.absorbLocked()
+	unread := make(map[listwatch.Key]bool)
+	at := d.cursor
+	for run := at.read(math.MaxInt, math.MaxUint64); len(run) > 0; run = at.read(math.MaxInt, math.MaxUint64) {
+		for i := range run {
+			unread[run[i].Key] = true
+		}
+	}
 	for _, o := range objects {
 		k := listwatch.KeyOf(o)
-		if !d.box.holds(k) {
+		if !unread[k] && !d.box.holds(k) {
 			d.box.put(Change[T]{Type: Update, Key: k, Object: o, Old: o, Resync: true}, end-1)
 		}
 	}

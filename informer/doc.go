@@ -38,18 +38,25 @@
 //  8. Synced means delivered: a registration is synced when its handler has returned from the
 //     last initial add (TestSyncedMeansDelivered, TestEmptyCollectionSyncsAtOnce).
 //  9. Bounded: a blocked handler costs memory in the number of keys; under EveryEvent its
-//     backlog (TestBlockedHandlerIsFoldedPerKey, TestEveryEventEndsWithOverrun).
-//  10. A handler's fault stays its own (TestPanicOfAHandlerStaysItsOwn).
+//     backlog. What was told or replaced is garbage (TestBlockedHandlerIsFoldedPerKey,
+//     TestBlockedHandlerHoldsFewObjects, TestEveryEventEndsWithOverrun,
+//     TestIdleInformerHoldsNoOldObject).
+//  10. A fault of a handler, of an index or of OnError stays its own, and is heard without any
+//     lock (TestPanicOfAHandlerStaysItsOwn, TestHandlerThatEndsItsGoroutine, TestOverrunIsHeard,
+//     TestFaultOfAnIndexIsHeard, TestPanicOfASignalFunctionIsSurvived).
 //  11. A late handler gets its own initial adds and misses nothing (TestLateHandlerMissesNothing).
-//  12. Nothing left behind: when Run has returned, no goroutine, timer or callback lives on
-//     (TestRunWaitsForHandlers, TestStopsWhileTheSourceHangs).
+//  12. Nothing left behind: when Run has returned, no goroutine, timer or callback lives on, and
+//     nothing holds the informer (TestRunWaitsForHandlers, TestStopsWhileTheSourceHangs,
+//     TestEndedRegistrationLeavesItsContext, TestStoppedInformerIsGarbage).
 //  13. Own writes are seen: a signal fires when the store has reached a version
 //     (TestReachedFollowsEventsAndBookmarks).
 //
 // # Concurrency
 //
 // All methods may be called from any goroutine, also from inside handlers; none waits for a
-// handler but Run at its end and [Factory.Stop]. Run uses its own goroutine and one for the
+// handler but Run at its end and [Factory.Stop]. Index functions alone must not call the
+// informer, only read its store. A function that calls runtime.Goexit ends the registration when
+// a handler calls it, and the informer when Run does. Run uses its own goroutine and one for the
 // source; each handler has one for as long as something is pending for it.
 //
 // # Testing

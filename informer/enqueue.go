@@ -21,15 +21,23 @@ func EnqueueOf[T listwatch.Object, K comparable](
 	return i.AddHandler(ctx, ToQueueOf(q, keys), HandlerOptions{Name: "enqueue"})
 }
 
-// ToQueue returns a handler that adds the object's own key to q.
+// ToQueue returns a handler that adds the object's own key to q. A nil queue makes a nil
+// handler, which AddHandler refuses. As an argument it needs its T written out.
 func ToQueue[T listwatch.Object](q *workqueue.Queue[listwatch.Key]) Handler[T] {
+	if q == nil {
+		return nil
+	}
 	return func(_ context.Context, c Change[T]) { q.Add(c.Key) }
 }
 
 // ToQueueOf returns a handler that adds to q the keys that the function returns for the object,
-// and for an update those of the old state, too: when an object moves to another owner, both
-// owners hear of it. A function that returns nothing is silent.
+// and for an update or a delete those of the state told before, too: when an object moves to
+// another owner, both owners hear of it. A function that returns nothing is silent. A nil queue
+// or function makes a nil handler, which AddHandler refuses.
 func ToQueueOf[T listwatch.Object, K comparable](q *workqueue.Queue[K], keys func(T) []K) Handler[T] {
+	if q == nil || keys == nil {
+		return nil
+	}
 	return func(_ context.Context, c Change[T]) {
 		if c.Type != Add {
 			for _, k := range keys(c.Old) {

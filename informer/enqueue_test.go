@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -70,4 +71,18 @@ func TestEnqueueOwnersOldAndNew(t *testing.T) {
 		require.Equal(t, []string{"z"}, drain(t, q))
 		q.Close()
 	})
+}
+
+func TestEnqueueRefusesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+	_, err := informer.Enqueue(t.Context(), r.pods, nil)
+	require.ErrorContains(t, err, "informer pods: handler enqueue: no function")
+	_, err = informer.EnqueueOf[*object, string](t.Context(), r.pods, nil, func(*object) []string { return nil })
+	require.ErrorContains(t, err, "no function")
+	_, err = informer.EnqueueOf[*object](t.Context(), r.pods, workqueue.New[string](workqueue.Options{}), nil)
+	require.ErrorContains(t, err, "no function")
+	_, err = informer.Of[*object](new(informer.Factory), "", r.server)
+	require.ErrorContains(t, err, "needs a name")
+	require.Equal(t, "Coalesce EveryEvent Policy(7)", fmt.Sprint(informer.Coalesce, " ", informer.EveryEvent, " ", informer.Policy(7)))
 }

@@ -43,6 +43,9 @@ type member struct {
 // It returns an error when the name belongs to an informer of another type, and one that wraps
 // listwatch.ErrStopped when the factory's Run has ended.
 func Of[T listwatch.Object](f *Factory, name string, source listwatch.ListerWatcher[T]) (*Informer[T], error) {
+	if name == "" {
+		return nil, errors.New("factory: an informer needs a name")
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if m, ok := f.members[name]; ok {
@@ -73,10 +76,11 @@ func Of[T listwatch.Object](f *Factory, name string, source listwatch.ListerWatc
 func (f *Factory) startLocked(m *member) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	m.cancel = cancel
+	m.err = errGoexit // unless Run returns
 	f.workers.Go(func() {
+		defer close(m.done)
 		defer cancel()
 		m.err = m.informer.Run(ctx)
-		close(m.done)
 	})
 }
 
@@ -132,9 +136,9 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop ends one informer, waits until its Run has returned, and forgets it: its name may be
-// used again. It returns what Run returned, and reports false when there is none of that name.
-// It must not be called from a handler of that informer, which it would wait for.
+// Stop forgets one informer, so that its name may be used again, ends it, and waits until its
+// Run has returned. It returns what Run returned, and reports false when there is none of that
+// name. It must not be called from a handler of that informer, which it would wait for.
 func (f *Factory) Stop(name string) (stopped bool, err error) {
 	f.mu.Lock()
 	m, ok := f.members[name]

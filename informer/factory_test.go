@@ -3,6 +3,8 @@ package informer_test
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,4 +138,70 @@ func TestFactoryStopBeforeRun(t *testing.T) {
 		require.ErrorIs(t, i.Run(t.Context()), listwatch.ErrStopped)
 		require.Empty(t, f.Health())
 	})
+}
+
+func TestFactorySurvivesGoexit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := &informer.Factory{Options: quiet(informer.Options{})}
+		var informers []*pods
+		for _, name := range []string{"a", "b", "c"} {
+			i, err := informer.Of[*object](f, name, newServer(fakes.Options[*object]{}))
+			require.NoError(t, err)
+			informers = append(informers, i)
+		}
+		informers[0].Synced().AfterFunc(runtime.Goexit)
+		informers[1].Synced().AfterFunc(runtime.Goexit)
+		end := runFactory(t, f)
+		require.NoError(t, informers[2].WaitForSync(t.Context()))
+		stopped, err := f.Stop("a")
+		require.True(t, stopped)
+		require.ErrorContains(t, err, "ended the goroutine of Run")
+		require.ErrorContains(t, end(), "ended the goroutine of Run")
+	})
+}
+
+// Everything at the same time; each informer ends, and each name has at most one watch.
+func TestFactoryUnderRace(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		f := &informer.Factory{Options: quiet(informer.Options{})}
+		servers := []*server{newServer(fakes.Options[*object]{}), newServer(fakes.Options[*object]{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var made []*pods
+		for n := range 4 {
+			all.Go(func() {
+				for range 5 {
+					name := fmt.Sprint(n % 2)
+					i, err := informer.Of[*object](f, name, servers[n%2])
+					if err != nil {
+						require.ErrorIs(t, err, listwatch.ErrStopped)
+						return
+					}
+					mu.Lock()
+					made = append(made, i)
+					mu.Unlock()
+					_, _ = i.AddHandler(ctx, (&diary{}).handle, informer.HandlerOptions{})
+					f.Health()
+					if n > 1 {
+						_, err = f.Stop(name)
+						require.NoError(t, err)
+					}
+				}
+			})
+		}
+		all.Go(func() { require.NoError(t, f.Run(ctx)) })
+		all.Go(func() { _ = f.WaitForSync(ctx) })
+		all.Go(func() {
+			runtime.Gosched()
+			cancel()
+		})
+		all.Wait()
+		for _, i := range made {
+			require.False(t, i.Health().Running)
+			require.ErrorIs(t, i.Run(t.Context()), listwatch.ErrStopped)
+		}
+		require.Zero(t, servers[0].Watches()+servers[1].Watches())
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,17 +61,17 @@ func TestSyncedMeansDelivered(t *testing.T) {
 		for n := range 100 {
 			r.put(fmt.Sprint(n), "1")
 		}
-		adds := 0
+		var adds atomic.Int64
 		slow := func(context.Context, change) {
 			time.Sleep(10 * time.Millisecond)
-			adds++
+			adds.Add(1)
 		}
 		early := r.handle(slow, informer.HandlerOptions{})
 		r.start().sync()
 		require.False(t, early.Synced().Fired())
-		require.Less(t, early.Stats().Delivered, uint64(100))
+		require.Less(t, adds.Load(), int64(100))
 		<-early.Synced().Done()
-		require.Equal(t, 100, adds)
+		require.Equal(t, int64(100), adds.Load())
 
 		var d diary
 		r.put("x", "1")
@@ -91,6 +92,35 @@ func TestEmptyCollectionSyncsAtOnce(t *testing.T) {
 		late := r.handle((&diary{}).handle, informer.HandlerOptions{})
 		<-late.Synced().Done()
 		require.True(t, r.Synced().Fired())
+	})
+}
+
+// The signal fires right behind the last initial add, also when live changes wait in the mailbox.
+func TestSyncedFiresBetweenInitialAndLive(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		for n := range 100 {
+			r.put(fmt.Sprint(n), "1")
+		}
+		r.start().sync()
+		for _, policy := range []informer.Policy{informer.Coalesce, informer.EveryEvent} {
+			release := make(chan struct{})
+			told, atSync := 0, 0
+			reg := r.handle(func(context.Context, change) {
+				<-release
+				told++
+			}, informer.HandlerOptions{Policy: policy, Backlog: 1 + 99*int(policy)})
+			reg.Synced().AfterFunc(func() { atSync = told })
+			synctest.Wait()
+			for n := range 10 {
+				r.put(fmt.Sprint("live", n), fmt.Sprint(policy))
+			}
+			synctest.Wait()
+			close(release)
+			r.sync()
+			require.Equal(t, 100+10*int(policy), atSync)
+			require.Equal(t, atSync+10, told)
+		}
 	})
 }
 
@@ -168,10 +198,41 @@ func TestBlockedHandlerIsFoldedPerKey(t *testing.T) {
 	})
 }
 
+// A handler that is just its backlog behind is not folded; one change more and it is.
+func TestCoalesceBeginsBeyondTheBacklog(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		var d diary
+		var release chan struct{}
+		reg := r.handle(func(ctx context.Context, c change) {
+			<-release
+			d.handle(ctx, c)
+		}, informer.HandlerOptions{Backlog: 3})
+		r.start().sync()
+		for _, row := range []struct {
+			changes int
+			want    []string
+		}{
+			{3, []string{"Add a 0", "Update a 0>1", "Update a 1>2", "Update a 2>3"}},
+			{4, []string{"Update a 3>0", "Update a 0>4"}},
+		} {
+			release = make(chan struct{})
+			for n := range row.changes + 1 { // the first one is in the call
+				r.put("a", fmt.Sprint(n))
+				synctest.Wait()
+			}
+			require.Equal(t, row.changes > 3, reg.Stats().Behind)
+			close(release)
+			synctest.Wait()
+			require.Equal(t, row.want, d.read())
+		}
+	})
+}
+
 func TestEveryEventEndsWithOverrun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
-		for n := range 50 {
+		for n := range 150 { // more than a run
 			r.put(fmt.Sprint(n), "1")
 		}
 		release := make(chan struct{})
@@ -195,7 +256,7 @@ func TestEveryEventEndsWithOverrun(t *testing.T) {
 		close(release)
 		<-reg.Done()
 		require.Len(t, d.read(), 1, "the call that was under way")
-		require.Len(t, all.read(), 71)
+		require.Len(t, all.read(), 171)
 		require.Len(t, r.Stats().Handlers, 1)
 	})
 }
@@ -236,8 +297,10 @@ func TestRemoveFromAnywhere(t *testing.T) {
 		_, err = r.AddHandler(ctx, (&diary{}).handle, informer.HandlerOptions{})
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = r.AddHandler(t.Context(), (&diary{}).handle, informer.HandlerOptions{Policy: 9, Backlog: -1})
-		require.ErrorContains(t, err, "unknown policy 9")
+		require.ErrorContains(t, err, "unknown Policy(9)")
 		require.ErrorContains(t, err, "negative backlog -1")
+		_, err = r.AddHandler(t.Context(), nil, informer.HandlerOptions{})
+		require.EqualError(t, err, "informer pods: handler handler: no function")
 	})
 }
 
@@ -355,7 +418,10 @@ func TestHandlersAddedWhileRunStarts(t *testing.T) {
 			all.Go(func() {
 				reg, err := i.AddHandler(ctx, recorders[n].Handle, informer.HandlerOptions{})
 				if err == nil {
-					<-reg.Synced().Done()
+					select {
+					case <-reg.Synced().Done():
+					case <-reg.Done(): // never synced after that
+					}
 				}
 			})
 		}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -18,8 +17,13 @@ import (
 	"github.com/seed3bce33ad/listwatch/reflector"
 )
 
+var errGoexit = errors.New("a function ended the goroutine of Run")
+
 // batchSize is how many keys are stored under one lock.
 const batchSize = 1024
+
+// keepWrites is how many writes a batch leaves memory for to the next one.
+const keepWrites = 4 * batchSize
 
 type state uint8
 
@@ -56,18 +60,17 @@ type Informer[T listwatch.Object] struct {
 	epoch      uint64
 	stats      Stats
 
-	writes []indexer.Write[T] // scratch of the goroutine that pops
+	// Scratch of the goroutine that pops, empty between two batches.
+	writes  []indexer.Write[T]
+	changes []Change[T]
 }
 
-// New returns an informer of the source, which is not called before Run. Options that do not
-// make sense panic: they are programming errors.
+// New returns an informer of the source, which is not called before Run. A nil source and options
+// that do not make sense panic: they are programming errors.
 func New[T listwatch.Object](source listwatch.ListerWatcher[T], o Options) *Informer[T] {
 	o = o.withDefaults()
 	i := &Informer[T]{options: o, uid: identity.Of[T](), log: log[T]{end: &node[T]{first: 1}}}
-	i.report = func(err error) {
-		o.Logger.Error(err.Error(), "informer", o.Name)
-		o.heard(o.OnError)(err)
-	}
+	i.report = o.reporter()
 	i.faults.report = i.report
 	if o.Index.OnError != nil {
 		i.faults.report = o.heard(o.Index.OnError)
@@ -100,26 +103,43 @@ func (i *Informer[T]) Indexer() *indexer.Reader[T] { return i.store.Reader() }
 // An informer runs once: a second call returns an error that wraps listwatch.ErrRunning, or
 // listwatch.ErrStopped after the first one has ended. A ctx that is done already stops it
 // without a request.
-func (i *Informer[T]) Run(ctx context.Context) error {
+func (i *Informer[T]) Run(ctx context.Context) (err error) {
 	if err := i.start(ctx); err != nil {
+		if errors.Is(err, listwatch.ErrRunning) {
+			i.options.Logger.Warn("Run was called again", "informer", i.options.Name)
+		}
 		return fmt.Errorf("informer %s: %w", i.options.Name, err)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
-	wait, err := i.reflector.Start(inner)
-	if err == nil {
-		err = i.pop(inner)
+	err = errGoexit // unless it returns
+	wait := func() {}
+	defer func() {
+		p := recover()
 		cancel(err)
 		i.queue.Close()
+		if p != nil {
+			panic(p) // the process dies of it now, not when the handlers have returned
+		}
 		wait()
+		if err = i.ending(ctx, err); err != nil {
+			i.report(err)
+		}
+		i.stop(err)
+	}()
+	began, fault := i.reflector.Start(inner)
+	if fault != nil {
+		return fault
 	}
-	cancel(err)
+	wait = began
+	return i.pop(inner)
+}
+
+// ending returns what Run returns: an end as asked for is none.
+func (i *Informer[T]) ending(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		err = nil // an end as asked for
-	} else {
-		err = fmt.Errorf("informer %s: %w", i.options.Name, err)
+		return nil
 	}
-	i.stop(err)
-	return err
+	return fmt.Errorf("informer %s: %w", i.options.Name, err)
 }
 
 func (i *Informer[T]) start(ctx context.Context) error {
@@ -127,7 +147,6 @@ func (i *Informer[T]) start(ctx context.Context) error {
 	defer i.mu.Unlock()
 	switch i.state {
 	case isRunning:
-		i.options.Logger.Warn("Run was called again", "informer", i.options.Name)
 		return listwatch.ErrRunning
 	case isStopped:
 		return listwatch.ErrStopped
@@ -150,11 +169,11 @@ func (i *Informer[T]) stop(err error) {
 	i.deliveries = nil
 	i.waiters = waiters{}
 	i.mu.Unlock()
+	i.stopped.Fire() // first, since a handler may be in WaitForSync
 	for _, d := range deliveries {
 		d.end(listwatch.ErrStopped)
 	}
 	i.workers.Wait()
-	i.stopped.Fire()
 }
 
 func (i *Informer[T]) pop(ctx context.Context) error {
@@ -187,7 +206,12 @@ func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 	case <-timeout.Done():
 		why = fmt.Errorf("%w within %s", context.DeadlineExceeded, i.options.SyncTimeout)
 	}
-	if why == nil || i.synced.Fired() {
+	i.mu.Lock()
+	if i.state == isNew {
+		why = fmt.Errorf("%w: Run has not been called", why)
+	}
+	i.mu.Unlock()
+	if i.synced.Fired() {
 		return nil
 	}
 	if last := i.reflector.Health().LastError; last != nil {
@@ -202,119 +226,36 @@ func (i *Informer[T]) Synced() *listwatch.Signal { return &i.synced }
 // Reached returns a signal that fires once the store shows everything up to version: a
 // reconciler can wait for its own write. It fires at once when that is so already, and for all
 // versions when the server was restored and versions went back. A version that is not a number
-// is reached when the collection stands at exactly that one.
+// is reached when the collection stands at exactly that one; "" is reached always. Calls for
+// one version share a signal, which is the informer's to fire. It is kept until
+// then or until Run ends; after that nothing fires any more, so a step that waits should have a
+// deadline, as a parked key has.
 func (i *Informer[T]) Reached(version string) *listwatch.Signal {
-	signal := &listwatch.Signal{}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if c, err := listwatch.CompareVersions(version, i.version); err == nil && c <= 0 {
+	if c, err := listwatch.CompareVersions(version, i.version); version == "" || err == nil && c <= 0 {
+		signal := &listwatch.Signal{}
 		signal.Fire()
-	} else if i.state != isStopped {
-		i.waiters.add(waiter{version, signal})
+		return signal
 	}
-	return signal
-}
-
-// AddHandler has h told what the store holds, and from then on every change, until ctx is
-// done, [Registration.Remove] is called or the informer stops. It may be called before, during
-// and, with an error that wraps listwatch.ErrStopped, after Run, also from inside a handler.
-func (i *Informer[T]) AddHandler(ctx context.Context, h Handler[T], o HandlerOptions) (*Registration, error) {
-	o = o.withDefaults(i.options.Resync)
-	err := o.validate()
-	if ctx.Err() != nil {
-		err = errors.Join(err, context.Cause(ctx))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("informer %s: handler %s: %w", i.options.Name, o.Name, err)
-	}
-	d := &delivery[T]{
-		handler: h, options: o, crash: i.options.CrashOnPanic, workers: &i.workers,
-		report: func(err error) { i.report(fmt.Errorf("informer %s: %w", i.options.Name, err)) },
-		box:    mailbox[T]{fold: o.Policy == Coalesce, same: i.same}, syncAt: math.MaxUint64,
-		reg: &Registration{done: make(chan struct{})},
-	}
-	d.ctx, d.cancel = context.WithCancelCause(ctx)
-	d.remove = func(err error) { i.remove(d, err) }
-	d.reg.stats = func() HandlerStats { return d.statsNow(i.logEnd()) }
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	if i.state == isStopped {
-		d.cancel(listwatch.ErrStopped)
-		return nil, fmt.Errorf("informer %s: handler %s: %w", i.options.Name, o.Name, listwatch.ErrStopped)
+		return &listwatch.Signal{}
 	}
-	i.admitLocked(d)
-	if i.state == isRunning {
-		i.armResyncLocked(d)
-	}
-	stop := context.AfterFunc(ctx, func() { i.remove(d, context.Cause(ctx)) })
-	d.reg.remove = func() {
-		stop()
-		i.remove(d, nil)
-	}
-	return d.reg, nil
-}
-
-// admitLocked gives a new handler the state of the store and the log from there on.
-func (i *Informer[T]) admitLocked(d *delivery[T]) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.cursor = cursor[T]{node: i.log.end}
-	last := i.log.seq() - 1
-	for _, o := range i.store.Reader().List() {
-		d.box.put(Change[T]{Type: Add, Key: listwatch.KeyOf(o), Object: o, Initial: true}, last)
-	}
-	if i.complete {
-		d.syncAt = last
-	}
-	i.deliveries = append(i.deliveries, d)
-	if i.complete || d.box.len > 0 {
-		d.startLocked()
-	}
-}
-
-func (i *Informer[T]) remove(d *delivery[T], err error) {
-	i.mu.Lock()
-	i.dropLocked(d)
-	i.mu.Unlock()
-	d.end(err)
-}
-
-func (i *Informer[T]) dropLocked(d *delivery[T]) {
-	for n, other := range i.deliveries {
-		if other == d {
-			i.deliveries = slices.Concat(i.deliveries[:n], i.deliveries[n+1:]) // somebody may range over it
-			return
-		}
-	}
-}
-
-func (i *Informer[T]) same(a, b T) bool {
-	uid := i.uid(a)
-	return uid != "" && uid == i.uid(b)
-}
-
-func (i *Informer[T]) logEnd() uint64 {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.log.seq()
-}
-
-// armResyncLocked has the handler resynced a period from now, and again after that.
-func (i *Informer[T]) armResyncLocked(d *delivery[T]) {
-	if d.options.Resync <= 0 {
-		return
-	}
-	stop := timing.AfterFunc(i.options.Clock, d.options.Resync, func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		if i.state != isRunning || d.ctx.Err() != nil {
-			return
-		}
-		d.resync(i.store.Reader().List(), i.log.seq())
-		i.armResyncLocked(d)
-	})
-	d.keepTimer(stop)
+	return i.waiters.wait(version)
 }
 
 // now returns the time of the informer's clock.
 func (i *Informer[T]) now() time.Time { return i.options.Clock.Now() }
+
+// fire lets a signal happen. The functions that wait for it are the user's.
+func (i *Informer[T]) fire(s *listwatch.Signal) {
+	if !i.options.CrashOnPanic {
+		defer func() {
+			if p := recover(); p != nil {
+				err := &PanicError{Where: "in a function of a signal", Value: p, Stack: debug.Stack()}
+				i.report(fmt.Errorf("informer %s: %w", i.options.Name, err))
+			}
+		}()
+	}
+	s.Fire()
+}

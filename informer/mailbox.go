@@ -77,7 +77,7 @@ func (m *mailbox[T]) follow(p *pending[T], c Change[T]) bool {
 		}
 		p.kind, p.gone, p.now, p.unknown = pendingDelete, c.Object, zero, c.Unknown
 	case c.Type == Add: // only after a delete
-		p.kind, p.now = pendingSwap, c.Object
+		p.kind, p.now, p.initial = pendingSwap, c.Object, c.Initial
 		if m.same(p.gone, c.Object) {
 			p.kind, p.gone, p.unknown = pendingUpdate, zero, false
 		}
@@ -108,7 +108,7 @@ func (m *mailbox[T]) take(into []Change[T], n int, limit uint64) []Change[T] {
 		case pendingSwap:
 			into = append(into,
 				Change[T]{Type: Delete, Key: p.key, Object: p.gone, Old: p.old, Unknown: p.unknown},
-				Change[T]{Type: Add, Key: p.key, Object: p.now})
+				Change[T]{Type: Add, Key: p.key, Object: p.now, Initial: p.initial})
 		}
 	}
 	return into

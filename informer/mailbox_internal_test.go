@@ -187,6 +187,7 @@ func TestMailboxTable(t *testing.T) {
 		{"resync then delete", changes{sync, deleted}, changes{deleted}},
 		{"delete then add of the identity", changes{deleted, {Type: Add, Object: n2}}, changes{{Type: Update, Old: o, Object: n2}}},
 		{"delete then add of another", changes{deleted, {Type: Add, Object: other}}, changes{deleted, {Type: Add, Object: other}}},
+		{"delete then initial add of another", changes{deleted, {Type: Add, Object: other, Initial: true}}, changes{deleted, {Type: Add, Object: other, Initial: true}}},
 		{"a second life unseen", changes{deleted, {Type: Add, Object: other}, {Type: Delete, Old: other, Object: gone2}}, changes{deleted}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -242,7 +243,7 @@ func TestWaitersFireInOrder(t *testing.T) {
 	t.Parallel()
 	var w waiters
 	for _, v := range []string{"10", "9", "x", "100", "9"} {
-		w.add(waiter{version: v})
+		w.wait(v)
 	}
 	versions := func(ws []waiter) (out []string) {
 		for _, w := range ws {
@@ -250,7 +251,10 @@ func TestWaitersFireInOrder(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, []string{"9", "9", "10"}, versions(w.reached("11")))
+	require.Equal(t, []string{"9", "10"}, versions(w.reached("11")))
+	require.Same(t, w.wait("x"), w.wait("x"))
+	require.Same(t, w.wait("100"), w.wait("0100"))
+	require.NotSame(t, w.wait("100"), w.wait("x"))
 	require.Equal(t, []string{"x"}, versions(w.reached("x")))
 	require.Equal(t, []string{"100"}, versions(w.all()))
 	require.Empty(t, w.all())

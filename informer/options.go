@@ -23,11 +23,11 @@ type Options struct {
 	Clock clock.Clock
 	// Logger gets warnings and errors. Defaults to slog.Default().
 	Logger *slog.Logger
-	// OnError hears each failure at once: of the source, of a handler, of an index function.
-	// It must not block; a panic in it is logged. Defaults to none.
+	// OnError hears each failure at once: of the source, of a handler, of an index function, of
+	// Run. It may call the informer. It must not block; a panic in it is logged. Defaults to none.
 	OnError func(error)
-	// CrashOnPanic lets a panic of a handler end the process, instead of reporting it and
-	// going on with the next change. Defaults to false.
+	// CrashOnPanic lets a panic of a handler, or of a function that waits for a signal, end the
+	// process, instead of reporting it and going on. Defaults to false.
 	CrashOnPanic bool
 	// Resync is the default of HandlerOptions.Resync. Defaults to never.
 	Resync time.Duration
@@ -66,6 +66,20 @@ func (o Options) withDefaults() Options {
 		o.Reflector.Logger = o.Logger
 	}
 	return o
+}
+
+// reporter returns a function that logs errors and passes them to OnError.
+func (o Options) reporter() func(error) {
+	hear := o.heard(o.OnError)
+	return func(err error) {
+		var panicked *PanicError
+		if errors.As(err, &panicked) {
+			o.Logger.Error("panic", "informer", o.Name, "error", err, "stack", string(panicked.Stack))
+		} else {
+			o.Logger.Error("failure", "informer", o.Name, "error", err)
+		}
+		hear(err)
+	}
 }
 
 // heard returns a function that passes errors to f, and survives it.

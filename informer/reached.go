@@ -19,19 +19,26 @@ type waiters struct {
 	opaque  []waiter
 }
 
-// add remembers a signal.
-func (w *waiters) add(n waiter) {
-	if _, err := listwatch.CompareVersions(n.version, "0"); err != nil {
-		w.opaque = append(w.opaque, n)
-		return
-	}
-	at, _ := slices.BinarySearchFunc(w.ordered, n, func(a, b waiter) int {
-		if listwatch.Newer(a.version, b.version) {
-			return 1
+// wait returns the signal for a version.
+func (w *waiters) wait(version string) *listwatch.Signal {
+	n := waiter{version, &listwatch.Signal{}}
+	if _, err := listwatch.CompareVersions(version, "0"); err != nil {
+		at := slices.IndexFunc(w.opaque, func(o waiter) bool { return o.version == version })
+		if at >= 0 {
+			return w.opaque[at].signal
 		}
-		return -1 // equal ones too, so that n goes behind them
+		w.opaque = append(w.opaque, n)
+		return n.signal
+	}
+	at, found := slices.BinarySearchFunc(w.ordered, version, func(o waiter, version string) int {
+		c, _ := listwatch.CompareVersions(o.version, version)
+		return c
 	})
+	if found {
+		return w.ordered[at].signal
+	}
 	w.ordered = slices.Insert(w.ordered, at, n)
+	return n.signal
 }
 
 // reached removes and returns the signals of all versions that are not newer than version.

@@ -3,6 +3,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -12,6 +13,26 @@ import (
 // ErrOverrun ends the registration of an [EveryEvent] handler that fell further behind than
 // its backlog.
 var ErrOverrun = errors.New("handler fell behind its backlog")
+
+// PanicError is a panic of a handler, or of a function that waited for a signal, as it is
+// reported: recovered, unless Options.CrashOnPanic is set.
+type PanicError struct {
+	// Where says what was being told, such as "at default/web".
+	Where string
+	// Value is what the function panicked with.
+	Value any
+	// Stack is the stack of that moment.
+	Stack []byte
+}
+
+// Error describes the panic without its stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic %s: %v", e.Where, e.Value) }
+
+// Unwrap returns the value when it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
 
 // Policy says what becomes of changes that a handler is too slow for.
 type Policy uint8
@@ -26,6 +47,17 @@ const (
 	EveryEvent
 )
 
+// String returns the name of the policy, such as "Coalesce".
+func (p Policy) String() string {
+	switch p {
+	case Coalesce:
+		return "Coalesce"
+	case EveryEvent:
+		return "EveryEvent"
+	}
+	return "Policy(" + strconv.Itoa(int(p)) + ")"
+}
+
 // HandlerOptions say how a handler is served. The zero value works.
 type HandlerOptions struct {
 	// Name is what the handler is called in errors and statistics. Defaults to "handler".
@@ -33,12 +65,13 @@ type HandlerOptions struct {
 	// Policy says what becomes of changes that the handler is too slow for. Defaults to
 	// Coalesce.
 	Policy Policy
-	// Backlog is how many changes the handler may be behind, see Policy. The first list does
-	// not count for EveryEvent. Defaults to 1,024 for Coalesce and 1,048,576 for EveryEvent.
+	// Backlog is how many changes the handler may be behind, see Policy. The up to 64 changes
+	// that it has taken already do not count, nor does the first list for EveryEvent. Defaults to 1,024 for Coalesce and 1,048,576 for EveryEvent.
 	Backlog int
-	// Resync is the period after which the handler is told every object again, as an Update
-	// with Resync set. It begins once the handler is synced. Negative: never. Defaults to
-	// Options.Resync of the informer.
+	// Resync is the period after which the handler is told every object again that nothing is
+	// pending for, as an Update with Resync set. Periods count from Run or AddHandler; one that
+	// ends before the handler is synced, or before it has been told all of the last resync, is
+	// passed over. Negative: never. Defaults to Options.Resync of the informer.
 	Resync time.Duration
 }
 
@@ -61,7 +94,7 @@ func (o HandlerOptions) withDefaults(resync time.Duration) HandlerOptions {
 func (o HandlerOptions) validate() error {
 	var faults []error
 	if o.Policy > EveryEvent {
-		faults = append(faults, fmt.Errorf("unknown policy %d", o.Policy))
+		faults = append(faults, fmt.Errorf("unknown %v", o.Policy))
 	}
 	if o.Backlog < 0 {
 		faults = append(faults, fmt.Errorf("negative backlog %d", o.Backlog))
@@ -73,9 +106,10 @@ func (o HandlerOptions) validate() error {
 type HandlerStats struct {
 	// Name is from HandlerOptions.
 	Name string
-	// Delivered counts the changes told, those that ended in a panic included.
+	// Delivered counts the changes told, those that ended in a panic included. It is brought up
+	// to date after up to 64 changes.
 	Delivered uint64
-	// Pending is how many changes wait, after folding.
+	// Pending is how many changes wait, after folding, and those not counted as delivered yet.
 	Pending uint64
 	// Behind is true while changes are folded because the handler is too slow.
 	Behind bool

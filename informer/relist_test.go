@@ -235,3 +235,40 @@ func TestTransformRunsOncePerObject(t *testing.T) {
 		require.NotZero(t, r.Health().Source.Gaps)
 	})
 }
+
+// Nobody was told of the life that ends here: what the handler holds vanished unseen before.
+func TestDeleteOfAnIdentityNeverSeen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		first := r.put("a", "first")
+		var d diary
+		r.handle(d.handle, informer.HandlerOptions{})
+		r.start().sync()
+		r.server.Drop(2)
+		r.drop("a")
+		r.put("a", "second")
+		r.drop("a")
+		r.sync()
+		require.Equal(t, []string{"Add a first initial", "Delete a first unknown"}, d.read())
+		require.Equal(t, first.UID, d.all[1].Object.UID)
+		require.Equal(t, first.Value, d.all[1].Object.Value)
+	})
+}
+
+// Two states are of different identities only when both are known.
+func TestUnknownIdentityIsAnUpdate(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, i, stop := grow(t)
+		var d diary
+		_, err := i.AddHandler(t.Context(), d.handle, informer.HandlerOptions{})
+		require.NoError(t, err)
+		for n, uid := range []string{"", "u", ""} {
+			o := named("a", fmt.Sprint(n))
+			o.UID, o.ResourceVersion = uid, fmt.Sprint(n+2)
+			p.events <- []listwatch.Event[*object]{{Type: listwatch.Modified, Object: o, ResourceVersion: o.ResourceVersion}}
+			synctest.Wait()
+		}
+		require.Equal(t, []string{"Add a 0", "Update a 0>1", "Update a 1>2"}, d.read())
+		stop()
+	})
+}

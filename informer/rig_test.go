@@ -16,6 +16,7 @@ import (
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/fakes"
 	"github.com/seed3bce33ad/listwatch/informer"
+	"github.com/seed3bce33ad/listwatch/reflector"
 )
 
 type (
@@ -163,3 +164,6 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Parallel()
 	synctest.Test(t, f)
 }
+
+// pages are options of a reflector that lists by pages of n objects.
+func pages(n int64) reflector.Options { return reflector.Options{PageSize: n} }

@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +80,17 @@ func TestRunWithDoneContextListsNothing(t *testing.T) {
 		require.ErrorIs(t, r.WaitForSync(t.Context()), listwatch.ErrStopped)
 		require.ErrorIs(t, r.Run(t.Context()), listwatch.ErrStopped)
 	})
+}
+
+func TestBadOptionsPanic(t *testing.T) {
+	t.Parallel()
+	var o informer.Options
+	require.Panics(t, func() { informer.New[*object](nil, o) })
+	o.Queue.Limit = -1
+	require.Panics(t, func() { informer.New[*object](newServer(fakes.Options[*object]{}), o) })
+	o = informer.Options{}
+	o.Reflector.PageSize = -1
+	require.Panics(t, func() { informer.New[*object](newServer(fakes.Options[*object]{}), o) })
 }
 
 // Scenario 69.
@@ -263,5 +275,64 @@ func TestSourceFailureIsHeard(t *testing.T) {
 		r.start().sync()
 		require.Len(t, heard, 2)
 		require.ErrorIs(t, errors.Join(heard...), listwatch.ErrUnauthorized)
+	})
+}
+
+// The store says that it is at a version only when it is exactly that state.
+func TestVersionIsExactOrNone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var r *rig
+		var during []string
+		s := newServer(fakes.Options[*object]{NoInitialEvents: true, Hooks: fakes.Hooks{
+			BeforeList: func(_ context.Context, o listwatch.ListOptions) error {
+				synctest.Wait() // the page before is in the store
+				if o.Continue != "" {
+					during = append(during, fmt.Sprintf("%d at %q", r.Indexer().Len(), r.Indexer().Version()))
+				}
+				return nil
+			},
+		}})
+		o := informer.Options{}
+		o.Reflector.PageSize = 2
+		r = newRig(t, s, o)
+		for n := range 5 {
+			r.put(fmt.Sprint(n), "1")
+		}
+		r.start().sync()
+		require.Equal(t, []string{`2 at ""`, `4 at ""`}, during)
+		require.Equal(t, s.Version(), r.Indexer().Version())
+		r.put("0", "2")
+		r.sync()
+		objects, version := r.Indexer().Snapshot()
+		require.Len(t, objects, 5)
+		require.Equal(t, s.Version(), version)
+	})
+}
+
+func TestReachedOfNothingAndShared(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{SyncTimeout: time.Second})
+		require.True(t, r.Reached("").Fired(), "it asks for nothing")
+		require.Same(t, r.Reached("77"), r.Reached("77"))
+		require.ErrorContains(t, r.WaitForSync(t.Context()), "Run has not been called")
+		r.start().sync()
+	})
+}
+
+func TestPanicsAreTyped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var heard []error
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{OnError: func(err error) { heard = append(heard, err) }})
+		boom := errors.New("boom")
+		r.handle(func(context.Context, change) { panic(boom) }, informer.HandlerOptions{Name: "bomb"})
+		r.put("a", "1")
+		r.start().sync()
+		require.Len(t, heard, 1)
+		var panicked *informer.PanicError
+		require.ErrorAs(t, heard[0], &panicked)
+		require.ErrorIs(t, heard[0], boom)
+		require.Equal(t, "informer pods: bomb: panic at ns/a: boom", heard[0].Error())
+		require.Contains(t, string(panicked.Stack), "TestPanicsAreTyped")
+		require.NoError(t, (&informer.PanicError{Value: 7}).Unwrap())
 	})
 }

@@ -1,0 +1,113 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
+)
+
+// AddHandler has h told what the store holds, and from then on every change, until ctx is
+// done, [Registration.Remove] is called or the informer stops. It may be called before, during
+// and, with an error that wraps listwatch.ErrStopped, after Run, also from inside a handler.
+func (i *Informer[T]) AddHandler(ctx context.Context, h Handler[T], o HandlerOptions) (*Registration, error) {
+	o = o.withDefaults(i.options.Resync)
+	err := o.validate()
+	if h == nil {
+		err = errors.Join(err, errors.New("no function"))
+	}
+	if ctx.Err() != nil {
+		err = errors.Join(err, context.Cause(ctx))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("informer %s: handler %s: %w", i.options.Name, o.Name, err)
+	}
+	d := &delivery[T]{
+		handler: h, options: o, crash: i.options.CrashOnPanic, workers: &i.workers, fire: i.fire,
+		report: func(err error) { i.report(fmt.Errorf("informer %s: %s: %w", i.options.Name, o.Name, err)) },
+		box:    mailbox[T]{fold: o.Policy == Coalesce, same: i.same}, syncAt: math.MaxUint64,
+		reg: &Registration{done: make(chan struct{})},
+	}
+	d.ctx, d.cancel = context.WithCancelCause(ctx)
+	d.remove = func(err error) { i.remove(d, err) }
+	d.reg.stats = func() HandlerStats { return d.statsNow(i.logEnd()) }
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.state == isStopped {
+		d.cancel(listwatch.ErrStopped)
+		return nil, fmt.Errorf("informer %s: handler %s: %w", i.options.Name, o.Name, listwatch.ErrStopped)
+	}
+	i.admitLocked(d)
+	if i.state == isRunning {
+		i.armResyncLocked(d)
+	}
+	d.unhook = context.AfterFunc(ctx, func() { i.remove(d, context.Cause(ctx)) })
+	d.reg.remove = func() { i.remove(d, nil) }
+	return d.reg, nil
+}
+
+// admitLocked gives a new handler the state of the store and the log from there on.
+func (i *Informer[T]) admitLocked(d *delivery[T]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cursor = cursor[T]{node: i.log.end}
+	last := i.log.seq() - 1
+	for _, o := range i.store.Reader().List() {
+		d.box.put(Change[T]{Type: Add, Key: listwatch.KeyOf(o), Object: o, Initial: true}, last)
+	}
+	if i.complete {
+		d.syncAt = last
+	}
+	i.deliveries = append(i.deliveries, d)
+	if i.complete || d.box.len > 0 {
+		d.startLocked()
+	}
+}
+
+func (i *Informer[T]) remove(d *delivery[T], err error) {
+	i.mu.Lock()
+	i.dropLocked(d)
+	i.mu.Unlock()
+	d.end(err)
+}
+
+func (i *Informer[T]) dropLocked(d *delivery[T]) {
+	for n, other := range i.deliveries {
+		if other == d {
+			i.deliveries = slices.Concat(i.deliveries[:n], i.deliveries[n+1:]) // somebody may range over it
+			return
+		}
+	}
+}
+
+func (i *Informer[T]) same(a, b T) bool {
+	uid := i.uid(a)
+	return uid != "" && uid == i.uid(b)
+}
+
+func (i *Informer[T]) logEnd() uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.log.seq()
+}
+
+// armResyncLocked has the handler resynced a period from now, and again after that.
+func (i *Informer[T]) armResyncLocked(d *delivery[T]) {
+	if d.options.Resync <= 0 {
+		return
+	}
+	stop := timing.AfterFunc(i.options.Clock, d.options.Resync, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.state != isRunning || d.ctx.Err() != nil {
+			return
+		}
+		d.resync(i.store.Reader().List(), i.log.seq())
+		i.armResyncLocked(d)
+	})
+	d.keepTimer(stop)
+}
