@@ -28,12 +28,14 @@ func (s *snapshot[T]) Commit(version string) error {
 	missing := s.missingLocked(version)
 	switch s.mode {
 	case listwatch.Rebuild:
+		s.rewindLocked(version)
 		q.deleteAllLocked(missing, version, false)
 		q.endLocked()
 		q.torn = false
 		q.reachLocked(version)
 	case listwatch.Compare:
 		s.repairLocked(version)
+		q.drift += s.rewindLocked(version)
 		q.endLocked()
 		w := &sweep{version: version}
 		for i := range missing {
@@ -55,6 +57,26 @@ func (s *snapshot[T]) Commit(version string) error {
 	}
 	q.wakeLocked()
 	return nil
+}
+
+// rewindLocked queues the listed states that are older than what is still held, although the list
+// is not: a list shows all that happened up to its version, so what is held is of another
+// history. It returns how many there were.
+func (s *snapshot[T]) rewindLocked(version string) (n uint64) {
+	for i := range s.older {
+		d := &s.older[i]
+		v, _ := s.q.viewLocked(d.Head.Key, s.generation)
+		held := v.head.ResourceVersion
+		if !v.held || !listwatch.Newer(held, d.Head.ResourceVersion) || listwatch.Newer(held, version) {
+			continue
+		}
+		if n++; n == 1 {
+			s.q.position.epoch++
+		}
+		d.Force = true
+		s.queueLocked(d)
+	}
+	return n
 }
 
 // repairLocked queues what the watch must have missed. A key that is not held may also have

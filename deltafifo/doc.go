@@ -41,7 +41,8 @@
 //  5. An object that vanished unseen is deleted once, with its last known state, wherever its
 //     last state was: queued, in process or stored. (TestShortLivedObjectIsSwept,
 //     TestSweepWhileProcessWrites)
-//  6. A list never takes a key back to an older state; only Reset does. (TestRebuild, TestReset)
+//  6. A list takes a key back to an older state only for a restored server: in Reset mode, or when
+//     the list itself proves it. (TestReset, TestRebuild, TestUnseenRestore)
 //  7. A list of unchanged objects hands out nothing. (TestRelistOfUnchangedIsQuiet)
 //  8. Listed states come in listed order, then deletions sorted by key. (TestOrderOfSnapshot)
 //  9. A key that was listed is never deleted by that list. (TestListedIsNotSweptWithLiveChange)

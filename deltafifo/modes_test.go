@@ -62,7 +62,7 @@ func puts(pods ...*pod) func(*rig, snapshot) {
 // Scenario 74.
 func TestRebuild(t *testing.T) {
 	cases := map[string]listCase{
-		"stale state is only marked": {held: []*pod{newPod("a", "U", "5")}, inside: puts(newPod("a", "U", "4"))},
+		"stale state is only marked": {held: []*pod{newPod("a", "U", "11")}, inside: puts(newPod("a", "U", "4"))},
 		"another identity": {held: []*pod{newPod("a", "U", "5")}, inside: puts(newPod("a", "V", "8")),
 			want: []string{"Replaced a/V@8"}},
 		"unknown key":       {inside: puts(newPod("a", "U", "8")), want: []string{"Replaced a/U@8"}},
@@ -97,6 +97,48 @@ func TestRebuild(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) { c.run(t, listwatch.Rebuild) })
 	}
+}
+
+// A server was restored, and its versions are past the position: what is held and is not newer
+// than the list would be in it, or something newer.
+func TestUnseenRestore(t *testing.T) {
+	held := []*pod{newPod("a", "U", "8"), newPod("b", "U", "3"), newPod("c", "U", "9"), newPod("d", "U", "11")}
+	listed := puts(newPod("a", "U", "4"), newPod("b", "U", "3"), newPod("d", "U", "2"), newPod("e", "U", "5"))
+	for mode, want := range map[listwatch.Mode][]string{
+		listwatch.Rebuild: {"Replaced e/U@5", "Replaced a/U@4 +force", "Deleted c/U@1000 was 9 +unknown"},
+		listwatch.Compare: {"Replaced e/U@5", "Replaced a/U@4 +force", "Deleted c/U@1000 was 9 +unknown"},
+	} {
+		t.Run(mode.String(), func(t *testing.T) {
+			c := listCase{held: held, inside: listed, commit: "1000", want: want}
+			if mode == listwatch.Compare {
+				c.drift = 3
+				c.after = func(r *rig) { r.apply(bookmark("1000")) }
+			}
+			c.run(t, mode)
+		})
+	}
+	t.Run("older list", func(t *testing.T) {
+		listCase{held: held[:1], inside: puts(newPod("a", "U", "4")), commit: "7", want: []string{}}.run(t, listwatch.Rebuild)
+	})
+	t.Run("changed beside the list", func(t *testing.T) {
+		listCase{held: held[:1], commit: "11", inside: func(r *rig, s snapshot) {
+			put(r.t, s, newPod("a", "U", "4"))
+			r.apply(event(listwatch.Modified, newPod("a", "U", "12"), "12"))
+		}, want: []string{"Updated a/U@12"}}.run(t, listwatch.Compare)
+	})
+	t.Run("a new epoch", func(t *testing.T) {
+		r := newRig(t, deltafifo.Options{})
+		r.fill("10", held[0])
+		s := r.q.Begin(listwatch.Rebuild)
+		put(t, s, newPod("a", "U", "4"))
+		require.NoError(t, s.Commit("1000"))
+		_, b := r.pop(0)
+		require.Equal(t, uint64(1), b.Epoch)
+		require.Equal(t, "1000", b.Version)
+		r.apply(event(listwatch.Modified, newPod("a", "U", "1001"), "1001"))
+		r.pop(0)
+		equal(t, []listwatch.Head{{Key: key("a"), UID: "U", ResourceVersion: "1001"}}, r.store.heads())
+	})
 }
 
 // A healthy watch: nothing is seen of the list.

@@ -32,6 +32,8 @@ type snapshot[T listwatch.Object] struct {
 	// the keys that the watch has deleted since Begin, and when. For Compare alone.
 	suspects []Delta[T]
 	deleted  map[listwatch.Key]string
+	// older are states that were listed although a newer one is held. Not for Reset.
+	older []Delta[T]
 }
 
 // Begin opens a snapshot. One that is open is aborted, and a Compare that still waits for the
@@ -45,6 +47,11 @@ type snapshot[T listwatch.Object] struct {
 //     that were not listed are deleted, now or when the position has reached version. Put never
 //     blocks.
 //   - Reset: the position becomes version, a new epoch begins, keys not listed are deleted.
+//
+// A list in another mode that shows a key in an older state than the one held at Begin, though it
+// is not older than that, proves a restore which nobody saw: the server's versions were past the
+// position again, or were raised with the restore. That state is believed and a new epoch
+// begins; for Compare it is drift.
 //
 // Commit of an empty version is ErrProtocol and leaves the snapshot open.
 func (q *DeltaFIFO[T]) Begin(m listwatch.Mode) listwatch.Snapshot[T] {
@@ -175,6 +182,7 @@ func (s *snapshot[T]) putLocked(d *Delta[T]) {
 			s.queueLocked(d)
 			return
 		}
+		s.doubtLocked(&v, d)
 	case listwatch.Reset:
 		before, twice := s.listed[d.Head.Key]
 		if !v.is(d.Head) && !(twice && !supersedes(version, before)) {
@@ -188,8 +196,18 @@ func (s *snapshot[T]) putLocked(d *Delta[T]) {
 			s.listed[d.Head.Key] = version
 			s.suspects = append(s.suspects, *d)
 		}
+		s.doubtLocked(&v, d)
 	}
 	s.markLocked(d.Head, it)
+}
+
+// doubtLocked keeps a listed state that is older than one held since before Begin, for Commit
+// to judge.
+func (s *snapshot[T]) doubtLocked(v *view[T], d *Delta[T]) {
+	order, err := listwatch.CompareVersions(v.head.ResourceVersion, s.from)
+	if v.held && err == nil && order <= 0 && listwatch.Newer(v.head.ResourceVersion, d.Head.ResourceVersion) {
+		s.older = append(s.older, *d)
+	}
 }
 
 // queueLocked queues a state that was listed.

@@ -28,7 +28,8 @@
 //     event a list after a pause;
 //   - two watches in a row without a sign of life bring a probe: a server that was restored is
 //     silent on a watch from its future. A latest list older than the position proves the
-//     restore; it is read once more and believed;
+//     restore; it is read once more and believed. When the versions are past the position by
+//     then, the sink tells from objects that are listed in older states than it holds;
 //   - an event that cannot be taken is a gap: reported once, and repaired by a comparing list
 //     beside the watch once the position has passed it. When the watch ends before that, an
 //     ordinary list takes its place;
