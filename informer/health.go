@@ -22,6 +22,8 @@ type Health struct {
 	Queued int
 	// Drift counts what a comparing list found that the watch had missed.
 	Drift uint64
+	// Epoch counts how often the server was recognised as restored to an older state.
+	Epoch uint64
 	// Source tells how reading goes: its state, last progress, last error, next retry.
 	Source reflector.Health
 }
@@ -40,16 +42,17 @@ type Stats struct {
 
 // Health returns how the informer fares now. It is cheap, and never waits for I/O or handlers.
 func (i *Informer[T]) Health() Health {
+	queue := i.queue.Stats()
 	h := Health{
 		Name:    i.options.Name,
 		Objects: i.store.Reader().Len(),
-		Queued:  i.queue.Len(),
-		Drift:   i.queue.Stats().Drift,
+		Queued:  queue.Keys,
+		Drift:   queue.Drift,
 		Source:  i.reflector.Health(),
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	h.Running, h.Synced, h.Version = i.state == isRunning, i.complete, i.version
+	h.Running, h.Synced, h.Version, h.Epoch = i.state == isRunning, i.complete, i.version, i.epoch
 	return h
 }
 
