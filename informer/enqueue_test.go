@@ -1,9 +1,12 @@
 package informer_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,4 +88,40 @@ func TestEnqueueRefusesNothing(t *testing.T) {
 	_, err = informer.Of[*object](new(informer.Factory), "", r.server)
 	require.ErrorContains(t, err, "needs a name")
 	require.Equal(t, "Coalesce EveryEvent Policy(7)", fmt.Sprint(informer.Coalesce, " ", informer.EveryEvent, " ", informer.Policy(7)))
+}
+
+// Scenario 79: a step that has waited for its own write sees what became of the object.
+func TestStepAfterItsOwnWrite(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		r.put("o", "1")
+		q := workqueue.New[listwatch.Key](workqueue.Options{})
+		_, err := informer.Enqueue(t.Context(), r.pods, q)
+		require.NoError(t, err)
+		var saw []string
+		ended := make(chan error, 1)
+		go func() {
+			ended <- workqueue.Process(t.Context(), q, 1, func(_ context.Context, k listwatch.Key) (workqueue.Result, error) {
+				held, ok := r.Indexer().Get(k)
+				if !ok {
+					saw = append(saw, "nothing")
+					return workqueue.Result{Await: r.Reached(r.put("o", "3").ResourceVersion)}, nil
+				}
+				if saw = append(saw, held.Value); held.Value != "1" {
+					return workqueue.Result{}, nil
+				}
+				r.server.Pause() // the step returns before the cache has its write
+				written := r.put("o", "2")
+				r.drop("o")
+				time.AfterFunc(time.Second, r.server.Resume)
+				return workqueue.Result{Await: r.Reached(written.ResourceVersion)}, nil
+			})
+		}()
+		r.start()
+		time.Sleep(time.Minute)
+		r.sync()
+		require.Equal(t, []string{"1", "nothing", "3"}, slices.Compact(saw))
+		q.Close()
+		require.NoError(t, <-ended)
+	})
 }

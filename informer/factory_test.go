@@ -110,7 +110,11 @@ func TestFactoryKeepsToTheSelection(t *testing.T) {
 			_, err := s.Put(named(fmt.Sprint("a", n), fmt.Sprint(n%2)))
 			require.NoError(t, err)
 		}
-		odd, err := informer.Of(f, "odd", s.Select(func(o *object) bool { return o.Value == "1" }))
+		elsewhere := named("a1", "1")
+		elsewhere.Namespace = "other"
+		_, err := s.Put(elsewhere)
+		require.NoError(t, err)
+		odd, err := informer.Of(f, "odd", s.Select(func(o *object) bool { return o.Namespace == "ns" && o.Value == "1" }))
 		require.NoError(t, err)
 		stop := runFactory(t, f)
 		require.NoError(t, f.WaitForSync(t.Context()))
@@ -118,11 +122,14 @@ func TestFactoryKeepsToTheSelection(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.Put(named("a1", "0"))
 		require.NoError(t, err)
+		elsewhere.Name = "a9"
+		_, err = s.Put(elsewhere)
+		require.NoError(t, err)
 		synctest.Wait()
-		require.Len(t, odd.Indexer().List(), 2)
-		for _, o := range odd.Indexer().All() {
-			require.Equal(t, "1", o.Value)
-		}
+		held := byKey(odd.Indexer().List())
+		require.Len(t, held, 2)
+		require.Contains(t, held, key("a0"))
+		require.Contains(t, held, key("a3"))
 		require.NoError(t, stop())
 	})
 }

@@ -1,9 +1,12 @@
 package informer_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +24,9 @@ import (
 // Scenario 60.
 func TestPanicOfAHandlerStaysItsOwn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		var logged bytes.Buffer
+		r := &rig{t: t, server: newServer(fakes.Options[*object]{}), run: make(chan error, 1)}
+		r.pods = informer.New[*object](r.server, informer.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		var healthy, faulty diary
 		r.handle(healthy.handle, informer.HandlerOptions{})
 		bad := r.handle(func(ctx context.Context, c change) {
@@ -38,6 +43,7 @@ func TestPanicOfAHandlerStaysItsOwn(t *testing.T) {
 		require.Equal(t, []string{"Add 1 x", "Add 2 x", "Add 3 x", "Add 4 x", "Add 5 x"}, healthy.read())
 		require.Equal(t, []string{"Add 1 x", "Add 3 x", "Add 4 x", "Add 5 x"}, faulty.read())
 		require.Equal(t, informer.HandlerStats{Name: "faulty", Delivered: 5, Panics: 1, Synced: true}, bad.Stats())
+		require.Equal(t, 1, strings.Count(logged.String(), `error="informer informer: faulty: panic at ns/2: no"`))
 	})
 }
 
@@ -67,11 +73,19 @@ func TestSyncedMeansDelivered(t *testing.T) {
 			adds.Add(1)
 		}
 		early := r.handle(slow, informer.HandlerOptions{})
+		begin := time.Now()
 		r.start().sync()
+		require.True(t, r.Synced().Fired())
 		require.False(t, early.Synced().Fired())
-		require.Less(t, adds.Load(), int64(100))
+		require.Zero(t, adds.Load())
 		<-early.Synced().Done()
 		require.Equal(t, int64(100), adds.Load())
+		require.Equal(t, time.Second, time.Since(begin))
+		another := r.handle(slow, informer.HandlerOptions{})
+		require.False(t, another.Synced().Fired())
+		<-another.Synced().Done()
+		require.Equal(t, int64(200), adds.Load(), "its own initial adds")
+		another.Remove()
 
 		var d diary
 		r.put("x", "1")
@@ -128,14 +142,14 @@ func TestSyncedFiresBetweenInitialAndLive(t *testing.T) {
 func TestLateHandlerMissesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, newServer(fakes.Options[*object]{History: 100_000}), informer.Options{})
-		for n := range 300 {
+		for n := range 1000 {
 			r.put(fmt.Sprint(n), "0")
 		}
 		r.start().sync()
 		var writer sync.WaitGroup
 		writer.Go(func() {
 			for n := range 5000 {
-				name := fmt.Sprint(n % 300)
+				name := fmt.Sprint(n % 1000)
 				if n%7 == 0 {
 					_, _ = r.server.Delete(key(name), fakes.Preconditions{})
 				} else {
@@ -147,18 +161,24 @@ func TestLateHandlerMissesNothing(t *testing.T) {
 			}
 		})
 		var recorders []*fakes.Recorder[*object]
-		for n := range 20 {
+		initial := make([]int, 20)
+		for n := range initial {
 			rec := &fakes.Recorder[*object]{}
 			recorders = append(recorders, rec)
 			policy := informer.Policy(n % 2)
-			r.handle(rec.Handle, informer.HandlerOptions{Policy: policy, Backlog: 1 + n*1000*int(policy)})
+			reg := r.handle(rec.Handle, informer.HandlerOptions{Policy: policy, Backlog: 1 + n*1000*int(policy)})
+			reg.Synced().AfterFunc(func() { initial[n] = len(rec.Changes()) })
 			time.Sleep(2 * time.Millisecond)
 		}
 		writer.Wait()
 		r.sync()
-		for _, rec := range recorders {
+		for n, rec := range recorders {
 			require.NoError(t, rec.Err())
 			require.Equal(t, byKey(r.server.Objects()), rec.Held())
+			require.Positive(t, initial[n])
+			for at, c := range rec.Changes() {
+				require.Equal(t, at < initial[n], c.Initial, "change %d of handler %d, synced after %d", at, n, initial[n])
+			}
 		}
 	})
 }
@@ -403,7 +423,11 @@ func TestResyncOfABlockedHandlerDoesNotPileUp(t *testing.T) {
 // Scenario 61.
 func TestHandlersAddedWhileRunStarts(t *testing.T) {
 	t.Parallel()
-	for range 200 {
+	rounds := 1000
+	if testing.Short() {
+		rounds = 100
+	}
+	for range rounds {
 		s := newServer(fakes.Options[*object]{})
 		for n := range 5 {
 			_, err := s.Put(named(fmt.Sprint(n), "1"))

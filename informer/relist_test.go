@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/fakes"
 	"github.com/seed3bce33ad/listwatch/indexer"
 	"github.com/seed3bce33ad/listwatch/informer"
+	"github.com/seed3bce33ad/listwatch/workqueue"
 )
 
 // behind lets things happen that no watch sees, so that a list must find them.
@@ -36,15 +39,20 @@ func TestRelistTellsChangesWithoutResync(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
 		r.put("a", "1")
-		var d diary
-		r.handle(d.handle, informer.HandlerOptions{Resync: -1})
+		var never, unset diary
+		r.handle(never.handle, informer.HandlerOptions{Resync: -1})
+		r.handle(unset.handle, informer.HandlerOptions{})
 		r.start().sync()
-		d.read()
+		never.read()
+		unset.read()
 		r.behind(func() {
 			r.put("a", "5")
 			r.put("b", "1")
 		})
-		require.Equal(t, []string{"Add b 1", "Update a 1>5"}, sorted(d.read()))
+		want := []string{"Add b 1", "Update a 1>5"}
+		require.Equal(t, want, sorted(never.read()))
+		require.Equal(t, want, sorted(unset.read()))
+		require.EqualValues(t, 2, r.Health().Source.Lists, "no watch told of it")
 	})
 }
 
@@ -65,8 +73,9 @@ func TestQuietRelist(t *testing.T) {
 		resynced.read()
 		resynced.all = nil
 		r.behind(func() {})
-		require.Greater(t, r.Health().Source.Lists+r.Health().Source.Watches, lists, "it did list again")
+		require.Greater(t, r.Health().Source.Lists, lists, "it did list again")
 		require.Empty(t, quiet.read())
+		require.GreaterOrEqual(t, len(resynced.all), 59*100)
 		for _, c := range resynced.all {
 			require.True(t, c.Resync)
 			require.Same(t, c.Old, c.Object)
@@ -122,13 +131,16 @@ func TestRelistNeverPassesThroughEmpty(t *testing.T) {
 		}
 		r.start().sync()
 		slow.Store(true)
+		lists := r.Health().Source.Lists
 		stop := make(chan struct{})
+		var reads atomic.Int64
 		go func() {
 			for {
 				select {
 				case <-stop:
 					return
 				case <-time.After(time.Millisecond):
+					reads.Add(1)
 					if n := r.Indexer().Len(); n != 1000 {
 						t.Errorf("%d objects", n)
 						return
@@ -138,6 +150,8 @@ func TestRelistNeverPassesThroughEmpty(t *testing.T) {
 		}()
 		r.behind(func() {})
 		close(stop)
+		require.Equal(t, lists+1, r.Health().Source.Lists)
+		require.Greater(t, reads.Load(), int64(400), "a page takes 20 ms")
 	})
 }
 
@@ -161,12 +175,35 @@ func TestNewIdentityIsDeleteAndAdd(t *testing.T) {
 		require.Equal(t, old.UID, d.all[1].Object.UID)
 		require.NotEqual(t, old.UID, d.all[2].Object.UID)
 		require.Empty(t, index.Get("n1"))
+		require.Equal(t, []listwatch.Key{key("p")}, index.Keys("none"))
 
-		// The same while it is watched, and while the handler is far behind.
+		// The same while it is watched, and while a handler is far behind.
+		release := make(chan struct{})
+		var slow diary
+		behind := r.handle(func(ctx context.Context, c change) {
+			<-release
+			slow.handle(ctx, c)
+		}, informer.HandlerOptions{Backlog: 1})
+		synctest.Wait()
 		r.drop("p")
 		r.put("p", "n3")
 		r.sync()
 		require.Equal(t, []string{"Delete p none", "Add p n3"}, d.read())
+		r.put("p", "n4")
+		r.sync()
+		require.Equal(t, []string{"Update p n3>n4"}, d.read())
+		require.True(t, behind.Stats().Behind)
+		close(release)
+		r.sync()
+		require.Equal(t, []string{"Add p none initial", "Delete p none", "Add p n4"}, slow.read())
+
+		// And when the watch loses the deletion.
+		r.server.Drop(1)
+		r.drop("p")
+		r.put("p", "n5")
+		r.sync()
+		require.Equal(t, []string{"Delete p n4 unknown", "Add p n5"}, d.read())
+		require.Equal(t, []string{"n5"}, slices.Collect(index.Values()))
 	})
 }
 
@@ -178,8 +215,18 @@ func TestUnknownDeletePassesAllLayers(t *testing.T) {
 		var filtered, plain diary
 		r.handle(informer.Filter(func(o *object) bool { return o.Value == "in" }, filtered.handle), informer.HandlerOptions{})
 		r.handle(plain.handle, informer.HandlerOptions{})
+		own := workqueue.New[listwatch.Key](workqueue.Options{})
+		owners := workqueue.New[string](workqueue.Options{})
+		_, err := informer.Enqueue(t.Context(), r.pods, own)
+		require.NoError(t, err)
+		_, err = informer.EnqueueOf(t.Context(), r.pods, owners, func(o *object) []string { return []string{o.Value} })
+		require.NoError(t, err)
 		r.start().sync()
+		require.Equal(t, []listwatch.Key{key("s1")}, drain(t, own))
+		require.Equal(t, []string{"in"}, drain(t, owners))
 		r.behind(func() { r.drop("s1") })
+		require.Equal(t, []listwatch.Key{key("s1")}, drain(t, own))
+		require.Equal(t, []string{"in"}, drain(t, owners))
 		for _, d := range []*diary{&filtered, &plain} {
 			require.Equal(t, []string{"Add s1 in initial", "Delete s1 in unknown"}, d.read())
 			gone := d.all[1]
@@ -207,7 +254,8 @@ func TestTransformRunsOncePerObject(t *testing.T) {
 			flipped[o] = true
 			return o, nil
 		})
-		i := informer.New(source, quiet(informer.Options{}))
+		var heard []error
+		i := informer.New(source, quiet(informer.Options{OnError: func(err error) { heard = append(heard, err) }}))
 		r := &rig{pods: i, t: t, server: s, run: make(chan error, 1)}
 		for n := range 10 {
 			r.put(fmt.Sprint(n), "raw")
@@ -216,14 +264,46 @@ func TestTransformRunsOncePerObject(t *testing.T) {
 		r.handle(d.handle, informer.HandlerOptions{Resync: 5 * time.Millisecond})
 		r.start()
 		require.NoError(t, r.WaitForSync(t.Context()))
-		for range 100 {
-			time.Sleep(time.Millisecond)
-			for _, o := range r.Indexer().All() {
-				require.Equal(t, "flipped", o.Value)
+		var readers sync.WaitGroup
+		for range 5 {
+			readers.Go(func() {
+				for range 1000 {
+					time.Sleep(time.Millisecond)
+					for _, o := range r.Indexer().All() {
+						if o.Value != "flipped" {
+							t.Errorf("%s is %s", o.Name, o.Value)
+						}
+					}
+				}
+			})
+		}
+		for range 10 {
+			time.Sleep(50 * time.Millisecond)
+			r.put("9", time.Now().String())
+		}
+		readers.Wait()
+		synctest.Wait()
+		require.Equal(t, 20, calls)
+		resyncs := 0
+		for _, c := range d.all {
+			if c.Resync {
+				resyncs++
 			}
 		}
+		require.Greater(t, resyncs, 1000)
+		d.read()
+
+		// An object that vanishes unseen has been transformed when it came.
+		s.Drop(1)
+		r.drop("0")
+		require.NoError(t, s.Compact(s.Version()))
+		s.Cut(nil)
+		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Equal(t, 10, calls)
+		require.Contains(t, d.read(), "Delete 0 flipped unknown")
+		require.Equal(t, 20, calls)
+		heard = nil
+
 		_, err := s.Put(named("bad", "refuse"))
 		require.NoError(t, err)
 		r.put("good", "raw")
@@ -233,6 +313,8 @@ func TestTransformRunsOncePerObject(t *testing.T) {
 		_, held = r.Indexer().Get(key("good"))
 		require.True(t, held, "the informer lives on")
 		require.NotZero(t, r.Health().Source.Gaps)
+		require.Len(t, heard, 1)
+		require.ErrorContains(t, heard[0], "transform of ns/bad: refused")
 	})
 }
 

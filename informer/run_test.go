@@ -1,9 +1,12 @@
 package informer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,9 +48,13 @@ func TestFollowsTheServer(t *testing.T) {
 // Scenario 63, 55.
 func TestRunsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{}).start().sync()
+		var logged bytes.Buffer
+		r := &rig{t: t, server: newServer(fakes.Options[*object]{}), run: make(chan error, 1)}
+		r.pods = informer.New[*object](r.server, informer.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		r.start().sync()
 		before := r.Health().Source
 		require.ErrorIs(t, r.Run(t.Context()), listwatch.ErrRunning)
+		require.Contains(t, logged.String(), `level=WARN msg="Run was called again" informer=informer`)
 		require.Equal(t, before, r.Health().Source, "the second call sent no request")
 		r.stop()
 		require.ErrorIs(t, r.Run(t.Context()), listwatch.ErrStopped)
@@ -107,6 +114,19 @@ func TestWaitForSyncDoesNotPoll(t *testing.T) {
 		require.ErrorIs(t, other.WaitForSync(done), context.Canceled)
 		require.Zero(t, time.Since(begin))
 		require.NoError(t, new(informer.Factory).WaitForSync(t.Context()))
+
+		f := &informer.Factory{Options: quiet(informer.Options{})}
+		for n := range 20 {
+			_, err := informer.Of[*object](f, fmt.Sprint(n), newServer(fakes.Options[*object]{}))
+			require.NoError(t, err)
+		}
+		require.ErrorIs(t, f.WaitForSync(done), context.Canceled)
+		stop := runFactory(t, f)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		begin = time.Now()
+		require.NoError(t, f.WaitForSync(t.Context()))
+		require.Zero(t, time.Since(begin))
+		require.NoError(t, stop())
 	})
 }
 
@@ -168,6 +188,30 @@ func TestRunWaitsForHandlers(t *testing.T) {
 		<-reg.Done()
 		require.ErrorIs(t, reg.Err(), listwatch.ErrStopped)
 		require.False(t, reg.Synced().Fired())
+	})
+}
+
+// Scenario 65, of one handler.
+func TestDoneWaitsForTheLastCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		r.put("a", "1")
+		r.put("b", "1")
+		var returned atomic.Int64
+		begin := time.Now()
+		reg := r.handle(func(context.Context, change) {
+			time.Sleep(300 * time.Millisecond)
+			returned.Add(1)
+		}, informer.HandlerOptions{})
+		r.start().sync()
+		time.Sleep(100 * time.Millisecond)
+		reg.Remove()
+		require.Zero(t, returned.Load())
+		<-reg.Done()
+		require.Equal(t, 300*time.Millisecond, time.Since(begin))
+		r.put("c", "1")
+		r.sync()
+		require.EqualValues(t, 1, returned.Load())
 	})
 }
 

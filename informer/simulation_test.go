@@ -49,6 +49,7 @@ type world struct {
 	byValue  *indexer.Index[*object, string]
 	told     []*listener
 	history  map[listwatch.Key][]string // versions of each key, in order
+	read     map[listwatch.Key]string   // versions last read from the store
 	steps    []string
 	failures []string
 	paused   bool
@@ -66,7 +67,7 @@ type listener struct {
 func simulate(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		w := &world{rng: rng, history: map[listwatch.Key][]string{}}
+		w := &world{rng: rng, history: map[listwatch.Key][]string{}, read: map[listwatch.Key]string{}}
 		w.server = newServer(fakes.Options[*object]{
 			History: 20 + rng.IntN(200), NoInitialEvents: rng.IntN(2) == 0, ExpiredStatus: rng.IntN(2) == 0,
 		})
@@ -218,6 +219,10 @@ func (w *world) look() {
 		if !slices.Contains(w.history[k], o.ResourceVersion) {
 			w.fail("%s was never at version %s", k, o.ResourceVersion)
 		}
+		if listwatch.Newer(w.read[k], o.ResourceVersion) {
+			w.fail("%s went from version %s back to %s", k, w.read[k], o.ResourceVersion)
+		}
+		w.read[k] = o.ResourceVersion
 	}
 }
 

@@ -95,22 +95,32 @@ func TestGoexitInTheSourceIsSurvived(t *testing.T) {
 	})
 }
 
-// Scenario 52. A pause of 30 s ends with the context.
+// Scenarios 30, 52. A pause of 30 s, and one that the server asked for, ends with the context.
 func TestStopDuringBackoff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := answer()
-		source.WatchFunc = func(context.Context, listwatch.WatchOptions, watched) error { return listwatch.ErrUnavailable }
-		r := reflector.New[*row](source, newSink(newJournal()), options())
-		stop := start(t, r)
-		advance(90 * time.Second)
-		h := r.Health()
-		require.Equal(t, reflector.Waiting, h.State)
-		require.Greater(t, time.Until(h.NextRetry), 10*time.Second)
-		require.ErrorIs(t, h.LastErrorClass, listwatch.ErrUnavailable)
-		began := time.Now()
-		stop()
-		require.Zero(t, time.Since(began))
-	})
+	for name, failure := range map[string]error{
+		"refused": listwatch.ErrUnavailable,
+		"busy":    &listwatch.StatusError{Code: 429, RetryAfter: 10 * time.Minute, Kind: listwatch.ErrTooManyRequests},
+		"busy by an event": &listwatch.StatusError{
+			Code: 429, Event: true, RetryAfter: 10 * time.Minute, Kind: listwatch.ErrTooManyRequests,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := answer()
+				source.WatchFunc = func(context.Context, listwatch.WatchOptions, watched) error { return failure }
+				r := reflector.New[*row](source, newSink(newJournal()), options())
+				stop := start(t, r)
+				advance(90 * time.Second)
+				h := r.Health()
+				require.Equal(t, reflector.Waiting, h.State)
+				require.Greater(t, time.Until(h.NextRetry), 10*time.Second)
+				require.ErrorIs(t, failure, h.LastErrorClass)
+				began := time.Now()
+				stop()
+				require.Zero(t, time.Since(began))
+			})
+		})
+	}
 }
 
 // Scenario 51. Every watch that began is ended, whichever way: there is nothing to stop but
