@@ -186,6 +186,7 @@ func TestNothingIsQueuedAgain(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	lines, _ := r.pop(0)
 	equal(t, []string{"Added bar/@2", "Updated foo/@3"}, lines)
+	equal(t, []listwatch.Head{{Key: key("bar"), ResourceVersion: "2"}, {Key: key("foo"), ResourceVersion: "3"}}, r.store.heads())
 	require.Panics(t, func() {
 		r.apply(event(listwatch.Modified, newPod("foo", "", "4"), "4"), event(listwatch.Modified, newPod("bar", "", "5"), "5"))
 		_ = r.q.Pop(t.Context(), 1, func(deltafifo.Batch[*pod]) error { panic("foo") })

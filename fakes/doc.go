@@ -60,7 +60,7 @@
 //     the newest state (TestAgainstModel, TestListPages).
 //  4. A version that is not held any more fails before any event (TestCompactedWatch).
 //  5. It never keeps what it was given nor gives away what it keeps (TestGivesAndTakesCopies).
-//  6. No callback is called under its lock (TestEachMayCallTheSource).
+//  6. Neither each nor a hook is called under its lock (TestEachMayCallTheSource, TestHooksAndFuncs).
 //  7. A slow watch delays nobody and costs nothing; it is ended when its place in the history is
 //     gone (TestSlowWatch, TestHistoryIsBounded).
 //  8. It has no goroutine, and forgets watches that have ended (TestWatchesThatEnd).

@@ -101,6 +101,11 @@ func step(t *testing.T, r *rand.Rand, s source, c contents) {
 		o := put(t, s, obj(name, value))
 		same := c[name] == value+"@"+o.ResourceVersion
 		require.Equal(t, same, before == s.Version(), "only a change makes a version")
+		if !same {
+			n, err := strconv.Atoi(before)
+			require.NoError(t, err)
+			require.Equal(t, strconv.Itoa(n+1), s.Version(), "and one only")
+		}
 		c[name] = value + "@" + o.ResourceVersion
 	}
 }

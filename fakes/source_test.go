@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/fakes"
+	"github.com/seed3bce33ad/listwatch/informer"
 	"github.com/stretchr/testify/require"
 )
 
@@ -74,6 +75,16 @@ func TestGivesAndTakesCopies(t *testing.T) {
 		want = terminating.Clone()
 		spoil(terminating)
 		require.Empty(t, cmp.Diff([]object{want}, s.Objects()))
+
+		seeded := given.Clone()
+		seeded.Name, seeded.Labels, seeded.Finalizers = "b", map[string]string{"a": "b"}, []string{"f"}
+		require.NoError(t, s.Seed(seeded))
+		want, err = s.Get(key("b"))
+		require.NoError(t, err)
+		spoil(seeded)
+		got, err = s.Get(key("b"))
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(want, got))
 	})
 }
 
@@ -168,6 +179,38 @@ func TestWriteBetweenListAndWatch(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"Added cm2=1@3 at 3"}, w.told())
 		require.Equal(t, 1, s.Watches())
+	})
+}
+
+// Scenario 99, as an informer sees it.
+func TestInformerOfLateWatchMissesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s source
+		written := false
+		s = newSource(options{NoInitialEvents: true, Hooks: fakes.Hooks{
+			BeforeWatch: func(_ context.Context, o listwatch.WatchOptions) error {
+				if o.InitialEvents || written {
+					return nil
+				}
+				time.Sleep(100 * time.Millisecond)
+				written = true
+				_, err := s.Put(obj("cm2", "1"))
+				return err
+			},
+		}})
+		put(t, s, obj("cm1", "1"))
+		i := informer.New[object](s, informer.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- i.Run(ctx) }()
+		require.NoError(t, i.WaitForSync(ctx))
+		require.Equal(t, 1, i.Indexer().Len())
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		require.True(t, written)
+		require.Equal(t, []listwatch.Key{key("cm1"), key("cm2")}, i.Indexer().Keys())
+		cancel()
+		require.NoError(t, <-ended)
 	})
 }
 

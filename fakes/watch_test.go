@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,15 +235,17 @@ func TestWatchesThatEnd(t *testing.T) {
 	bubble(t, options{}, func(t *testing.T, s source) {
 		own := errors.New("own")
 		var all []*watching
+		before := runtime.NumGoroutine()
 		for range 10 {
 			all = append(all, watch(t, s, from("1")))
 		}
 		synctest.Wait()
 		require.Equal(t, 10, s.Watches())
+		require.Equal(t, before+10, runtime.NumGoroutine(), "those of the callers")
 		for i, w := range all {
 			w.cancel(own)
 			w.cancel(nil)
-			put(t, s, obj("a", fmt.Sprint(i)))
+			put(t, s, obj("a", fmt.Sprint(i)), obj("a", "updated"))
 			remove(t, s, "a")
 		}
 		synctest.Wait()

@@ -21,8 +21,9 @@ type schedule struct {
 	// cancel ends the comparing list in progress; nil when there is none.
 	cancel context.CancelCauseFunc
 	pause  backoff.State
-	// unpaged: pages can't be trusted. Latest: the server could not list the position.
-	unpaged, latest bool
+	// unpaged: pages can't be trusted. Whole: they expired under the last list, so the next one
+	// is asked for in one piece. Latest: the server could not list the position.
+	unpaged, whole, latest bool
 }
 
 // disarm stops the timer and the list in progress.
@@ -95,7 +96,7 @@ func (r *Reflector[T]) compareDue(generation uint64) {
 	r.compare.cancel = cancel
 	r.active++
 	p := plan{mode: listwatch.Compare, match: listwatch.MatchNotOlder, limit: r.o.PageSize}
-	if r.compare.unpaged {
+	if r.compare.unpaged || r.compare.whole {
 		p.limit = 0
 	}
 	if r.compare.latest {
@@ -208,13 +209,14 @@ func (c *comparison[T]) end(err error) {
 	case superseded, r.listing:
 	case err != nil:
 		r.compare.unpaged = r.compare.unpaged || errors.Is(err, listwatch.ErrProtocol)
+		r.compare.whole = f.class == classExpired && c.plan.token != ""
 		r.compare.latest = f.class == classExpired && c.plan.token == "" || f.class == classUnsupported
 		r.armSoonLocked(f.hint)
 	case lost.open && passed:
-		r.compare.latest = false
+		r.compare.whole, r.compare.latest = false, false
 		r.armSoonLocked(0)
 	default:
-		r.compare.latest = false
+		r.compare.whole, r.compare.latest = false, false
 		r.armRelistLocked()
 	}
 	r.mu.Unlock()

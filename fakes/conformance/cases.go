@@ -8,7 +8,8 @@ import (
 // once by each case that is run, in its goroutine, with its t.
 //
 // What a source may refuse (pages, initial events, exact versions) is checked only as far as it
-// is offered; what needs a capability that the fixture lacks says so in the log.
+// is offered; what needs a capability that the fixture lacks says so in the log. A source whose
+// events do not always move the position must be described as such by [Fixture.StaysBehind].
 func Cases[T listwatch.Object](fixture func(TB) Fixture[T]) []Case {
 	return []Case{
 		caseOf("ListEmpty", fixture, listEmpty[T]),

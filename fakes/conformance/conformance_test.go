@@ -99,6 +99,11 @@ func sources() map[string]func(conformance.TB) fixture {
 					}}
 			})
 		},
+		"StaysBehind": func(conformance.TB) fixture {
+			f := of(options(), func(s server) listwatch.ListerWatcher[object] { return one(s, unmoved) })
+			f.StaysBehind = true
+			return f
+		},
 		"Least": func(conformance.TB) fixture {
 			f := of(options(), itself)
 			f.Seed, f.Expire, f.Bookmark, f.Namespaces = nil, nil, nil, nil

@@ -105,6 +105,14 @@ func one(s server, change func(e *listwatch.Event[object]) bool) funcs {
 	})
 }
 
+// unmoved takes the position from an event that is no mark.
+func unmoved(e *listwatch.Event[object]) bool {
+	if e.Type != listwatch.Bookmark && e.Type != listwatch.Synced {
+		e.ResourceVersion = ""
+	}
+	return true
+}
+
 // broken are sources that break one rule each, and the case that must find it.
 var broken = []struct {
 	name, found, says string
@@ -202,6 +210,8 @@ var broken = []struct {
 	{"watch begins at once too early", "WatchResumesAnywhere", "a watch from", func(s server) funcs {
 		return begun(s, func(_ *context.Context, o *listwatch.WatchOptions) { o.ResourceVersion = "1" })
 	}},
+	{"events without position", "WatchResumesAnywhere", "does not move the position", func(s server) funcs { return one(s, unmoved) }},
+	{"deletion without position", "WatchDeleted", `the deletion has position ""`, func(s server) funcs { return one(s, unmoved) }},
 	{"updates lost", "WatchFollows", "did not come", func(s server) funcs {
 		return one(s, func(e *listwatch.Event[object]) bool { return e.Type != listwatch.Modified })
 	}},

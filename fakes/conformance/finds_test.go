@@ -163,6 +163,22 @@ var careless = []struct {
 	{"writes fail", "ListAll", "create a: refused", func(_ server, f *fixture) {
 		f.Create = func(context.Context, state) (state, error) { return state{}, errors.New("refused") }
 	}},
+	{"position stays behind for good", "WatchBookmark", "a bookmark did not come", func(s server, f *fixture) {
+		f.StaysBehind = true
+		f.Source = one(s, func(e *listwatch.Event[object]) bool {
+			if unmoved(e); e.Type == listwatch.Bookmark {
+				e.ResourceVersion = "1"
+			}
+			return true
+		})
+	}},
+	{"old versions told after a position that stays behind", "WatchDeleted", "a watch from a deletion: got", func(s server, f *fixture) {
+		f.StaysBehind = true
+		f.Source = funcs{ListFunc: s.List, WatchFunc: func(ctx context.Context, o listwatch.WatchOptions, each func(...listwatch.Event[object]) error) error {
+			o.ResourceVersion = "1"
+			return one(s, unmoved).Watch(ctx, o, each)
+		}}
+	}},
 	{"pages without a limit", "ListPagesOfOneState", "pages with writes between: got", func(s server, f *fixture) {
 		f.Source = asked(s, func(o *listwatch.ListOptions) { o.Limit = 2 })
 	}},

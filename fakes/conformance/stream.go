@@ -54,9 +54,23 @@ func watchResumesAnywhere[T listwatch.Object](r *run[T]) {
 		rest := r.from(e.position).state(listwatch.Modified, "a", "3")
 		r.told("a watch from "+e.position, rest, texts(events[i+1:])...)
 	}
-	if last := events[len(events)-1]; last.position == "" {
+	last := events[len(events)-1]
+	if last.position == "" && !r.StaysBehind {
 		r.Errorf("%v does not move the position", last)
 	}
+	w := r.from(r.behind(last))
+	r.update("a", "4")
+	r.told("a watch from the end", w.state(listwatch.Modified, "a", "4"), r.event(listwatch.Modified, "a", "4"))
+}
+
+// behind returns a version right behind the last event: its position or, when that may stay
+// behind and does, the version of a list.
+func (r *run[T]) behind(last told) string {
+	r.Helper()
+	if last.position == "" && r.StaysBehind {
+		return r.all().meta.ResourceVersion
+	}
+	return last.position
 }
 
 // watchFollows: a watch that is running tells what happens.
@@ -75,13 +89,13 @@ func watchDeleted[T listwatch.Object](r *run[T]) {
 	b := r.create("b", "1")
 	r.delete("a")
 	events := r.from(version).state(listwatch.Deleted, "a", "1")
-	deleted := events[len(events)-1]
+	position := r.behind(events[len(events)-1])
 	for _, s := range []State{a, b} {
-		if deleted.position == s.ResourceVersion || listwatch.Newer(s.ResourceVersion, deleted.position) {
-			r.Errorf("the deletion has position %q, which is not newer than %s of %s", deleted.position, s.ResourceVersion, s.Key)
+		if position == "" || position == s.ResourceVersion || listwatch.Newer(s.ResourceVersion, position) {
+			r.Errorf("the deletion has position %q, which is not newer than %s of %s", position, s.ResourceVersion, s.Key)
 		}
 	}
-	w := r.from(deleted.position)
+	w := r.from(position)
 	r.update("b", "2")
 	r.told("a watch from a deletion", w.state(listwatch.Modified, "b", "2"), r.event(listwatch.Modified, "b", "2"))
 }
@@ -138,22 +152,28 @@ func watchSlowReader[T listwatch.Object](r *run[T]) {
 	}
 	close(release)
 	last := func(e told) bool { return e.state.Value == fmt.Sprint(n) }
-	got := r.followed(w, last)
+	got := r.followed(w, version, last)
 	r.told("what a slow reader was told", got, append([]string{r.event(listwatch.Added, "a", "0")}, want...)...)
 }
 
 // followed reads a watch to an event, and goes on with further watches when it ends cleanly.
-func (r *run[T]) followed(w *watch[T], last func(told) bool) []told {
+func (r *run[T]) followed(w *watch[T], version string, last func(told) bool) []told {
 	r.Helper()
 	var got []told
 	for range 10 {
 		ended := w.untilEnd(last)
-		got = append(got, changes(w.seen())...)
+		seen := w.seen()
+		got = append(got, changes(seen)...)
 		if !ended {
 			return got
 		}
 		r.must("a watch that was read slowly", w.err)
-		w = r.from(got[len(got)-1].position)
+		for _, e := range seen {
+			if e.position != "" {
+				version = e.position
+			}
+		}
+		w = r.from(version)
 	}
 	r.fatalf("ten watches ended early")
 	return nil
@@ -254,7 +274,7 @@ func watchBookmark[T listwatch.Object](r *run[T]) {
 	w := r.from(r.all().meta.ResourceVersion)
 	r.story()
 	events := w.state(listwatch.Modified, "a", "3")
-	position := events[len(events)-1].position
+	position := r.behind(events[len(events)-1])
 	r.must("bookmark", r.Bookmark(r.ctx))
 	seen := len(events)
 	events = w.until("a bookmark", func(e told) bool {

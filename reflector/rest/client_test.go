@@ -167,18 +167,39 @@ func TestDeadHTTP2Connection(t *testing.T) {
 	_, _, err = list(src)
 	require.NoError(t, err)
 
+	var begin time.Time
+	short, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	listed := make(chan error, 1)
 	err = src.Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "9"}, func(...listwatch.Event[*Pod]) error {
 		proxy.silent.Store(proxy.opened.Load())
+		begin = time.Now()
+		short, cancel = context.WithTimeout(t.Context(), 2*time.Second)
+		group.Go(func() { // on the dead connection, too
+			_, err := src.List(short, listwatch.ListOptions{}, func(...*Pod) error { return nil })
+			listed <- err
+		})
 		return nil
 	})
 	require.ErrorIs(t, err, listwatch.ErrUnavailable, "no context has ended")
-	require.EqualValues(t, 1, proxy.opened.Load())
+	if err := <-listed; err != nil { // it may have been begun again on the new connection
+		require.ErrorIs(t, err, listwatch.ErrUnavailable)
+	}
+	require.NoError(t, short.Err(), "a ping was faster than the timeout of the list")
+	cancel()
+	require.Less(t, time.Since(begin), 2*time.Second, "the default would be 45 s")
 	_, _, err = list(src)
 	require.NoError(t, err)
-	require.EqualValues(t, 2, proxy.opened.Load())
+	ended := errors.New("enough")
+	err = src.Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "10"}, func(...listwatch.Event[*Pod]) error { return ended })
+	require.ErrorIs(t, err, ended)
+	require.EqualValues(t, 2, proxy.opened.Load(), "all that came later is on one new connection")
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, r := range s.requests {
 		require.Equal(t, "HTTP/2.0", r.Proto)
 	}
+	require.Equal(t, "10", s.requests[len(s.requests)-1].URL.Query().Get("resourceVersion"))
 }
 
 // Over HTTP/2 an event may come in several frames, and the stream ends without the connection.
@@ -203,14 +224,19 @@ func TestWatchOverHTTP2(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 }
 
-// A server that goes away in the middle is unavailable; the context has not ended.
+// Scenario 29. A server that goes away in the middle, or before it answers, is unavailable; the
+// context has not ended.
 func TestConnectionReset(t *testing.T) {
+	abort := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	s := newScript(t, func(w http.ResponseWriter, r *http.Request) {
 		body(event("ADDED", "a", "10"))(w, r)
 		w.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	})
+		abort(w, r)
+	}, abort)
 	r, err := watch(source[*Pod](s, rest.Options{}), listwatch.WatchOptions{ResourceVersion: "9"})
 	require.ErrorIs(t, err, listwatch.ErrUnavailable)
 	require.Equal(t, []string{"Added ns/a@10"}, r.events)
+	_, err = watch(source[*Pod](s, rest.Options{}), listwatch.WatchOptions{ResourceVersion: "10"})
+	require.ErrorIs(t, err, listwatch.ErrUnavailable, "before the header")
+	require.ErrorIs(t, err, io.EOF)
 }

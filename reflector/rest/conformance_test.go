@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/fakes"
@@ -29,9 +30,19 @@ func wired(o *fakes.Object) *thing {
 	return &thing{Kind: "Thing", Meta: o.Meta, Value: o.Value, Finalizers: o.Finalizers, Deleted: !o.Deleted.IsZero()}
 }
 
-// overHTTP serves a fake source as an API server serves a collection.
+// overHTTP serves a fake source as an API server serves a collection, or a namespace of it.
 type overHTTP struct {
 	*fakes.Source[*fakes.Object]
+}
+
+// of returns what is at a path.
+func (h overHTTP) of(path string) listwatch.ListerWatcher[*fakes.Object] {
+	_, inside, found := strings.Cut(path, "/namespaces/")
+	if !found {
+		return h.Source
+	}
+	namespace, _, _ := strings.Cut(inside, "/")
+	return h.Select(func(o *fakes.Object) bool { return o.Namespace == namespace })
 }
 
 func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +56,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o := listwatch.ListOptions{ResourceVersion: query.Get("resourceVersion"), Limit: limit, Continue: query.Get("continue")}
 	o.Match = map[string]listwatch.Match{"NotOlderThan": listwatch.MatchNotOlder, "Exact": listwatch.MatchExact}[query.Get("resourceVersionMatch")]
 	items := []*thing{}
-	meta, err := h.List(r.Context(), o, func(objects ...*fakes.Object) error {
+	meta, err := h.of(r.URL.Path).List(r.Context(), o, func(objects ...*fakes.Object) error {
 		for _, object := range objects {
 			items = append(items, wired(object))
 		}
@@ -70,7 +81,7 @@ func (h overHTTP) watch(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
 	}
 	o := listwatch.WatchOptions{ResourceVersion: query.Get("resourceVersion"), InitialEvents: query.Get("sendInitialEvents") == "true"}
-	err := h.Source.Watch(r.Context(), o, func(events ...listwatch.Event[*fakes.Object]) error {
+	err := h.of(r.URL.Path).Watch(r.Context(), o, func(events ...listwatch.Event[*fakes.Object]) error {
 		for _, e := range events {
 			switch e.Type {
 			case listwatch.Bookmark, listwatch.Synced:
@@ -112,12 +123,12 @@ func wiredStatus(err error) (status map[string]any, code int) {
 	return status, known.Code
 }
 
-func served(t *testing.T, o fakes.Options[*fakes.Object]) conformance.Fixture[*thing] {
+func served(t *testing.T, o fakes.Options[*fakes.Object], namespaces ...string) conformance.Fixture[*thing] {
 	o.Finalizers, o.Deleted = fakes.ObjectFinalizers, fakes.ObjectDeleted
 	fake := fakes.New(fakes.StampObject, o)
 	server := httptest.NewServer(overHTTP{fake})
 	t.Cleanup(server.Close)
-	source, err := rest.New[*thing](server.URL+"/apis/example.com/v1/things", rest.Options{Client: server.Client()})
+	source, err := rest.New[*thing](server.URL+"/apis/example.com/v1/things", rest.Options{Client: server.Client(), Namespaces: namespaces})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,17 +153,32 @@ func served(t *testing.T, o fakes.Options[*fakes.Object]) conformance.Fixture[*t
 			_, err := fake.Delete(d.Key, fakes.Preconditions{UID: d.UID, ResourceVersion: d.ResourceVersion})
 			return err
 		},
-		Expire:   func(context.Context) error { return fake.Compact(fake.Version()) },
-		Bookmark: func(context.Context) error { fake.Bookmark(); return nil },
-		Close:    server.Close,
+		Expire:     func(context.Context) error { return fake.Compact(fake.Version()) },
+		Bookmark:   func(context.Context) error { fake.Bookmark(); return nil },
+		Namespaces: namespaces, StaysBehind: len(namespaces) > 1,
+		Close: server.Close,
 	}
 }
 
-// The suite of all sources, over HTTP.
+// The suite of all sources, over HTTP: of the whole collection, of one namespace, and of several,
+// with those that nothing happens in before and behind the one that is written to.
 func TestConformance(t *testing.T) {
 	for name, o := range map[string]fakes.Options[*fakes.Object]{"server": {}, "old server": {NoInitialEvents: true, ExpiredStatus: true}} {
-		for _, c := range conformance.Cases(func(tb conformance.TB) conformance.Fixture[*thing] { return served(tb.(*testing.T), o) }) {
-			t.Run(name+"/"+c.Name, func(t *testing.T) { c.Run(t) })
+		for _, namespaces := range [][]string{nil, {"a"}, {"a", "b"}, {"b", "a", "c"}} {
+			for _, c := range conformance.Cases(func(tb conformance.TB) conformance.Fixture[*thing] {
+				o := o
+				if len(namespaces) > 1 {
+					// The suite can't know when all the watches of one run.
+					o.BookmarkEvery = 20 * time.Millisecond
+				}
+				f := served(tb.(*testing.T), o, namespaces...)
+				if len(namespaces) > 2 {
+					f.Namespaces = namespaces[1:]
+				}
+				return f
+			}) {
+				t.Run(strings.Join(append([]string{name}, namespaces...), "_")+"/"+c.Name, func(t *testing.T) { c.Run(t) })
+			}
 		}
 	}
 }

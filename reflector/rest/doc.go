@@ -59,9 +59,13 @@
 //  17. A call returns when its context is done, with its cause. (TestContextEndsAWatch)
 //  18. A token file is read again when it is old, and when the server refuses it. (TestTokenFile)
 //  19. With several namespaces pages of two states are never joined. (TestPagesOfNamespaces)
-//  20. A watch of several namespaces goes on in each from where it was. (TestWatchOfNamespaces)
-//  21. So each change comes once, wherever watches break. (TestChangesOfNamespacesComeOnce)
-//  22. It keeps what every source promises, shown by the suite of fakes/conformance over HTTP.
+//  20. A list of several namespaces shows them all at one version, so that what is deleted while it
+//     is taken is no drift. (TestDeletionBetweenNamespacesIsNoDrift)
+//  21. A server that does not give that version is listed all the same.
+//     (TestListOfNamespacesWithoutExactVersions)
+//  22. A watch of several namespaces goes on in each from where it was. (TestWatchOfNamespaces)
+//  23. So each change comes once, wherever watches break. (TestChangesOfNamespacesComeOnce)
+//  24. It keeps what every source promises, shown by the suite of fakes/conformance over HTTP.
 //     (TestConformance)
 //
 // # Concurrency
@@ -69,6 +73,14 @@
 // A [Source] is safe for concurrent use. It starts no goroutine but for a watch of several
 // namespaces, which has one for each; they end with the call. each and Refused are called by
 // the goroutine that has called List or Watch; Known by the others too, several at once.
+//
+// # Namespaces
+//
+// A list of several namespaces reads the first as it was asked to, and the others with a
+// resourceVersionMatch of Exact at the first one's version. A server may have dropped that
+// version, not have reached it, or refuse or ignore the match: then each namespace is at a
+// version of its own, and a list that compares beside a watch may delete, and count as drift,
+// what the watch is about to delete. In pages, a version that was dropped is an expired list.
 //
 // A source with several namespaces has one version for all of them, the oldest of theirs, and
 // remembers what the version that it gave last stands for, so that no event comes twice. That

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"strconv"
 
@@ -18,10 +19,16 @@ const (
 	acceptPartialList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// List sends one request, or with several namespaces and no limit one for each, and hands the
-// objects on while the answer comes in; the answer as a whole is never in memory. It blocks
-// until the list is complete, each returns an error, or ctx is done. An answer that ends too
-// early fails with [listwatch.ErrUnavailable], also when all that it had was handed on.
+// List sends one request and hands the objects on while the answer comes in; the answer as a
+// whole is never in memory. It blocks until the list is complete, each returns an error, or ctx
+// is done. An answer that ends too early fails with [listwatch.ErrUnavailable], also when all
+// that it had was handed on.
+//
+// With several namespaces it sends one request for each, with a limit one a call. Those after
+// the first ask for exactly the state of the first one's version; when the server refuses that,
+// one more request asks for what it has, and each of the rest is at a version of its own then.
+// But with a limit a version that is too old fails with [listwatch.ErrExpired], as it does
+// between any two pages.
 func (s *Source[T]) List(ctx context.Context, o listwatch.ListOptions, each func(...T) error) (listwatch.ListMeta, error) {
 	if len(s.paths) == 1 {
 		return s.list(ctx, s.paths[0], o, each)
@@ -31,20 +38,34 @@ func (s *Source[T]) List(ctx context.Context, o listwatch.ListOptions, each func
 
 // list reads one page of one collection.
 func (s *Source[T]) list(ctx context.Context, path string, o listwatch.ListOptions, each func(...T) error) (listwatch.ListMeta, error) {
+	answer, err := s.open(ctx, path, o)
+	if err != nil {
+		return listwatch.ListMeta{}, err
+	}
+	return s.read(ctx, path, answer, o, each)
+}
+
+// open requests one page of one collection.
+func (s *Source[T]) open(ctx context.Context, path string, o listwatch.ListOptions) (io.ReadCloser, error) {
 	accept := acceptJSON
 	if s.o.MetadataOnly {
 		accept = acceptPartialList
 	}
-	body, err := s.endpoint.get(ctx, path, s.listQuery(o), accept, false)
+	answer, err := s.endpoint.get(ctx, path, s.listQuery(o), accept, false)
 	if err != nil {
-		return listwatch.ListMeta{}, fmt.Errorf("list %s: %w", path, err)
+		return nil, fmt.Errorf("list %s: %w", path, err)
 	}
-	defer body.Close()
+	return answer, nil
+}
+
+// read hands on the objects of an answer, and closes it.
+func (s *Source[T]) read(ctx context.Context, path string, answer io.ReadCloser, o listwatch.ListOptions, each func(...T) error) (listwatch.ListMeta, error) {
+	defer answer.Close()
 	p := &page[T]{
 		in:  intake[T]{o: s.o, kinds: s.kinds(), known: o.Known, refused: o.Refused},
 		out: outlet[T]{ctx: ctx, each: each},
 	}
-	p.scanner = jsonstream.New(body, s.o.MaxObjectBytes, p.out.flush)
+	p.scanner = jsonstream.New(answer, s.o.MaxObjectBytes, p.out.flush)
 	if err := p.out.finish(p.read()); err != nil {
 		if p.out.err != nil {
 			return listwatch.ListMeta{}, err

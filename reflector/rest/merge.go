@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/internal/worker"
@@ -78,6 +79,7 @@ func (s *Source[T]) watchAll(ctx context.Context, o listwatch.WatchOptions, each
 type merge[T listwatch.Object] struct {
 	source    *Source[T]
 	each      func(...listwatch.Event[T]) error
+	refused   func(listwatch.Head, error) error
 	positions []string // "": not known yet
 	position  string   // the oldest of them that was handed on
 	unsynced  int      // namespaces whose initial events are not complete
@@ -89,7 +91,7 @@ func newMerge[T listwatch.Object](s *Source[T], o listwatch.WatchOptions, each f
 	if o.InitialEvents || version == "0" {
 		version = ""
 	}
-	m := &merge[T]{source: s, each: each, position: version, positions: s.begin(version)}
+	m := &merge[T]{source: s, each: each, refused: o.Refused, position: version, positions: s.begin(version)}
 	if o.InitialEvents {
 		m.unsynced = len(s.paths)
 	}
@@ -99,7 +101,13 @@ func newMerge[T listwatch.Object](s *Source[T], o listwatch.WatchOptions, each f
 // take hands on what the stream of namespace i has yielded.
 func (m *merge[T]) take(i int, events []listwatch.Event[T]) error {
 	m.batch = m.batch[:0]
+	before := m.positions[i]
 	for _, event := range events {
+		if again, err := m.again(event, before, m.positions[i]); err != nil {
+			return err
+		} else if again {
+			continue
+		}
 		if event.ResourceVersion != "" {
 			m.positions[i] = event.ResourceVersion
 		}
@@ -115,6 +123,28 @@ func (m *merge[T]) take(i int, events []listwatch.Event[T]) error {
 		m.source.watched(m.position, m.positions)
 	}
 	return nil
+}
+
+// again reports whether the namespace has passed an event already. The consumer could not tell,
+// since what is behind the oldest position has no version for it. Before is the namespace's
+// position before the batch: several events may bear one version.
+func (m *merge[T]) again(event listwatch.Event[T], before, position string) (bool, error) {
+	switch version := event.ResourceVersion; {
+	case version == "" || event.Type == listwatch.Synced:
+		return false, nil
+	case listwatch.Newer(position, version):
+		head := listwatch.Head{ResourceVersion: version}
+		if event.Type != listwatch.Bookmark {
+			head.Key = listwatch.KeyOf(event.Object)
+		}
+		err := fmt.Errorf("%w: the version went back: %s after %s", listwatch.ErrProtocol, version, position)
+		if m.refused != nil {
+			err = m.refused(head, err)
+		}
+		return true, err
+	default:
+		return version == before && event.Type != listwatch.Bookmark, nil
+	}
 }
 
 func (m *merge[T]) add(event listwatch.Event[T]) {

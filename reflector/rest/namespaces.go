@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -19,6 +21,7 @@ type cursor struct {
 	Whole    string          `json:"w"` // the version that the pages before were given
 	Match    listwatch.Match `json:"m"`
 	Version  string          `json:"r"`
+	Apart    bool            `json:"a,omitempty"` // the server does not give all at the first one's version
 }
 
 func (c cursor) String() string {
@@ -46,8 +49,11 @@ func parseCursor(o listwatch.ListOptions, n int) (cursor, error) {
 	return c, nil
 }
 
-// listAll lists one namespace after the other. The version of the whole is the oldest of
-// theirs: a watch from it misses nothing in any of them. All pages bear the same.
+// listAll lists one namespace after the other, all in the state of one version, that of the
+// first: a comparing list would take for drift what was deleted between two requests. From a
+// server that does not give that state the others are taken as they are, for a list must come
+// about. The version of the whole is the oldest of theirs: a watch from it misses nothing in any
+// of them. All pages bear the same.
 func (s *Source[T]) listAll(ctx context.Context, o listwatch.ListOptions, each func(...T) error) (listwatch.ListMeta, error) {
 	c, err := parseCursor(o, len(s.paths))
 	if err != nil {
@@ -80,11 +86,11 @@ func (s *Source[T]) listAll(ctx context.Context, o listwatch.ListOptions, each f
 // that namespace follows.
 func (s *Source[T]) listNext(ctx context.Context, o listwatch.ListOptions, c *cursor, each func(...T) error) (more bool, err error) {
 	path := s.paths[c.Index]
-	o.Continue, o.Match, o.ResourceVersion = c.Token, c.Match, c.Version
-	if o.Match == listwatch.MatchNotOlder && c.Index > 0 {
-		o.ResourceVersion = c.Versions[0]
+	answer, err := s.openNext(ctx, o, c)
+	if err != nil {
+		return false, err
 	}
-	meta, err := s.list(ctx, path, o, each)
+	meta, err := s.read(ctx, path, answer, o, each)
 	switch {
 	case err != nil:
 		return false, err
@@ -95,6 +101,36 @@ func (s *Source[T]) listNext(ctx context.Context, o listwatch.ListOptions, c *cu
 	}
 	c.Token = meta.Continue
 	return c.Token != "", nil
+}
+
+// openNext requests the page that c points at. What a server lacks it says before it answers, so
+// that nothing has been handed on when the request is made in another way.
+func (s *Source[T]) openNext(ctx context.Context, o listwatch.ListOptions, c *cursor) (io.ReadCloser, error) {
+	path := s.paths[c.Index]
+	o.Continue, o.Match, o.ResourceVersion = c.Token, c.Match, c.Version
+	if c.Token != "" || c.Index == 0 || c.Match == listwatch.MatchExact {
+		return s.open(ctx, path, o)
+	}
+	if first := c.Versions[0]; !c.Apart && first != "" && first != "0" {
+		exact := o
+		exact.Match, exact.ResourceVersion = listwatch.MatchExact, first
+		answer, err := s.open(ctx, path, exact)
+		// Whose pages have outlived their version can list everything at once.
+		if !lacksState(err) || o.Limit > 0 && errors.Is(err, listwatch.ErrExpired) {
+			return answer, err
+		}
+		c.Apart = true
+	}
+	if o.Match == listwatch.MatchNotOlder {
+		o.ResourceVersion = c.Versions[0]
+	}
+	return s.open(ctx, path, o)
+}
+
+// lacksState reports whether a server said that it has not got the state of a version: any more,
+// yet, or at all.
+func lacksState(err error) bool {
+	return errors.Is(err, listwatch.ErrExpired) || errors.Is(err, listwatch.ErrTooLargeVersion) || errors.Is(err, listwatch.ErrUnsupported)
 }
 
 // oldest returns the oldest of the versions, or "" when one is unknown. Of versions that
@@ -131,7 +167,7 @@ type positions struct {
 func (s *Source[T]) listed(whole string, versions []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if whole == s.resume.listed.version {
+	if s.resume.listed.each != nil && whole == s.resume.listed.version {
 		versions = olderOfEach(versions, s.resume.listed.each)
 	}
 	s.resume.listed = positions{version: whole, each: slices.Clone(versions)}

@@ -22,21 +22,32 @@ func several(s *script, namespaces ...string) *rest.Source[*Pod] {
 	return source[*Pod](s, rest.Options{Namespaces: namespaces})
 }
 
+func matching(match, version string, more ...string) url.Values {
+	query := url.Values{"resourceVersion": {version}, "resourceVersionMatch": {match}}
+	for i := 0; i+1 < len(more); i += 2 {
+		query.Set(more[i], more[i+1])
+	}
+	return query
+}
+
 func TestListOfNamespaces(t *testing.T) {
-	s := newScript(t, body(podList("12", "", pod("x", "1"))), body(podList("9", "", pod("y", "2"), pod("z", "3"))), body(podList("15", "")))
+	s := newScript(t, body(podList("12", "", pod("x", "1"))), body(podList("12", "", pod("y", "2"), pod("z", "3"))), body(podList("12", "")))
 	r, meta, err := list(several(s, "a", "b", "c"))
 	require.NoError(t, err)
-	require.Equal(t, listwatch.ListMeta{ResourceVersion: "9"}, meta, "the oldest")
+	require.Equal(t, listwatch.ListMeta{ResourceVersion: "12"}, meta)
 	require.Len(t, r.objects, 3)
 	for i, ns := range []string{"a", "b", "c"} {
 		require.Equal(t, "/api/v1/namespaces/"+ns+"/pods", s.requests[i].URL.Path)
-		require.Empty(t, s.requests[i].URL.RawQuery)
 	}
-	s = newScript(t, body(podList("12", "")), body(podList("14", "")))
-	meta, err = several(s, "a", "b").List(t.Context(), listwatch.ListOptions{Match: listwatch.MatchNotOlder, ResourceVersion: "7"}, nil)
+	require.Equal(t, []url.Values{{}, matching("Exact", "12"), matching("Exact", "12")}, s.queries())
+	s = newScript(t, body(podList("12", "")), body(podList("9", "")), body(podList("14", "")))
+	meta, err = several(s, "a", "b", "c").List(t.Context(), listwatch.ListOptions{Match: listwatch.MatchNotOlder, ResourceVersion: "7"}, nil)
 	require.NoError(t, err)
-	require.Equal(t, "12", meta.ResourceVersion)
-	require.Equal(t, []string{"7", "12"}, []string{s.queries()[0].Get("resourceVersion"), s.queries()[1].Get("resourceVersion")}, "not older than the first one's")
+	require.Equal(t, "9", meta.ResourceVersion, "the oldest, of a server that ignores the match")
+	require.Equal(t, []url.Values{matching("NotOlderThan", "7"), matching("Exact", "12"), matching("Exact", "12")}, s.queries())
+	s = newScript(t, body(podList("12", "")), failure(410, "application/json", `{"code":410}`))
+	_, err = several(s, "a", "b").List(t.Context(), listwatch.ListOptions{Match: listwatch.MatchExact, ResourceVersion: "12"}, nil)
+	require.ErrorIs(t, err, listwatch.ErrExpired, "who asked for this version gets no other")
 	s = newScript(t, body(podList("12", "")), failure(403, "application/json", `{"code":403}`))
 	_, _, err = list(several(s, "a", "b"))
 	require.ErrorIs(t, err, listwatch.ErrForbidden)
@@ -73,10 +84,10 @@ func TestPagesOfNamespaces(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"x", "y", "z", "w"}, names)
 	require.Equal(t, []string{"12", "12", "12", "12", "12"}, versions)
-	match := func(version string) url.Values {
-		return url.Values{"limit": {"1"}, "resourceVersion": {version}, "resourceVersionMatch": {"NotOlderThan"}}
-	}
-	require.Equal(t, []url.Values{match("7"), {"limit": {"1"}, "continue": {"t/1"}}, match("12"), match("12"), {"limit": {"1"}, "continue": {"t2"}}}, s.queries())
+	require.Equal(t, []url.Values{
+		matching("NotOlderThan", "7", "limit", "1"), {"limit": {"1"}, "continue": {"t/1"}},
+		matching("Exact", "12", "limit", "1"), matching("Exact", "12", "limit", "1"), {"limit": {"1"}, "continue": {"t2"}},
+	}, s.queries())
 
 	// A server may cut a list into pages that nobody asked for.
 	names, versions, err = pages(newScript(t, all...), listwatch.ListOptions{})

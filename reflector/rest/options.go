@@ -33,8 +33,9 @@ type Options struct {
 	PingTimeout time.Duration
 
 	// Namespaces restricts the source to some namespaces, one request each. A source with
-	// several serves one consumer, see the package's comment. An empty name is refused: the
-	// server would take it for all namespaces. Defaults to all of them.
+	// several serves one consumer and lists them all at one version if the server can, see the
+	// package's comment. An empty name is refused: the server would take it for all namespaces.
+	// Defaults to all of them.
 	Namespaces []string
 	// LabelSelector selects by labels, such as "app=web". Defaults to everything.
 	LabelSelector string

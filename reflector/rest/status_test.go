@@ -99,6 +99,7 @@ func TestFailureClasses(t *testing.T) {
 	}{
 		{400, `{"message":"field label not supported: spec.foo","reason":"BadRequest"}`, listwatch.ErrUnsupported, "field label not supported: spec.foo"},
 		{408, "", listwatch.ErrUnavailable, "status 408"},
+		{422, `{"message":"sendInitialEvents: Forbidden","reason":"Invalid"}`, listwatch.ErrUnsupported, "sendInitialEvents"},
 		{418, "tea", listwatch.ErrUnsupported, "tea"},
 		{502, "<html>bad gateway</html>", listwatch.ErrUnavailable, "<html>bad gateway</html>"},
 		{200 + 4, "", listwatch.ErrProtocol, "204"},

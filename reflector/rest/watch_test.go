@@ -89,6 +89,7 @@ func watchAnswers() map[string]watchAnswer {
 		"410 by reason Gone":          {from9, `{"type":"ERROR","object":{` + gone + `,"reason":"Gone"}}`, nil, listwatch.ErrExpired, nil},
 		"410 by reason Expired":       {from9, `{"type":"ERROR","object":{` + gone + `,"reason":"Expired"}}`, nil, listwatch.ErrExpired, nil},
 		"410 without an event around": {from9, `{"kind":"Status",` + gone + `,"code":410}`, nil, listwatch.ErrExpired, nil},
+		"410 by its text alone":       {from9, `{"type":"ERROR","object":{` + gone + `,"reason":"InternalError","code":500}}`, nil, listwatch.ErrUnavailable, nil},
 		"ERROR 429":                   {from9, `{"type":"ERROR","object":{"code":429,"details":{"retryAfterSeconds":3}}}`, nil, listwatch.ErrTooManyRequests, nil},
 		"ERROR 403":                   {from9, `{"type":"ERROR","object":{"reason":"Forbidden"}}`, nil, listwatch.ErrForbidden, nil},
 		"ERROR without code":          {from9, `{"type":"ERROR","object":{}}`, nil, listwatch.ErrProtocol, nil},
@@ -278,6 +279,13 @@ func TestWatchIsNotCompressed(t *testing.T) {
 	s := newScript(t, answer, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		body("")(w, r)
+	}, func(w http.ResponseWriter, r *http.Request) {
+		require.Equal(t, "gzip", r.Header.Get("Accept-Encoding"))
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Encoding", "gzip")
+		zip := gzip.NewWriter(w)
+		_, _ = io.WriteString(zip, podList("9", "", pod("a", "1")))
+		_ = zip.Close()
 	})
 	src := source[*Pod](s, rest.Options{})
 	events := 0
@@ -289,6 +297,10 @@ func TestWatchIsNotCompressed(t *testing.T) {
 	require.Equal(t, 3, events)
 	err := src.Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "1"}, nil)
 	require.ErrorIs(t, err, listwatch.ErrDecode)
+	// Lists are compressed as ever.
+	r, _, err := list(src)
+	require.NoError(t, err)
+	require.Len(t, r.objects, 1)
 }
 
 // Scenario 28. While the header of the answer is held back, the end of the context ends the
