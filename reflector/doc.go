@@ -39,7 +39,8 @@
 //
 //  1. The position moves only after the sink has taken the batch; every failure but a real
 //     expiry resumes from it, without a list. (TestStories)
-//  2. The position never goes back but by a restore that the server has shown twice. (TestSimulation)
+//  2. The position never goes back but by a restore that the server has shown twice. (TestStepListing,
+//     TestSimulation)
 //  3. Once changes stop and the server answers, the sink equals the server. (TestSimulation)
 //  4. A comparing list changes nothing when nothing was lost. (TestSimulation)
 //  5. Pages of two versions are never joined, and a list that announces more than it brings is
@@ -48,13 +49,14 @@
 //  7. A relist never takes anything from the sink before it is complete. (TestRelistNeverEmptiesTheSink)
 //  8. A watch is given up at its timeout plus the slack, a list or initial stream when it makes
 //     no progress; the time that the sink takes does not count. (TestBlockedSinkIsNotADeadServer)
-//  9. A panic or an error of source, sink or OnError is a failure like any other. (TestPanicOfOnErrorCounts)
+//  9. A panic or an error of source, sink or OnError is a failure like any other. (TestStories,
+//     TestPanicOfOnErrorCounts)
 //  10. A done context ends whatever it waits for at once. (TestStopDuringBackoff)
 //  11. A source that ignores its context is abandoned after a grace, and its later callbacks
 //     are refused; everything else has ended when Run returns. (TestListThatIgnoresItsContextIsAbandoned)
-//  12. Idle, it costs one goroutine beside the caller of Run, the one inside Watch, and no timer
-//     but the two that end the watch and begin the next comparing list. (TestIdleCostsOneGoroutine)
-//  13. All waiting is by the injected clock. (TestInjectedClockDrivesRetries)
+//  12. Idle, it costs one goroutine beside the caller of Run, the one inside Watch.
+//     (TestIdleCostsOneGoroutine)
+//  13. Pauses are by the injected clock alone. (TestInjectedClockDrivesRetries)
 //
 // # Concurrency
 //

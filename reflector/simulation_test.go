@@ -96,7 +96,13 @@ func (s *simulation) run() {
 	var group worker.Group
 	group.Go(func() { s.pop(ctx) })
 	group.Go(func() { _ = s.r.Run(ctx) })
+	before := s.r.Health()
 	for range 80 {
+		now := s.r.Health()
+		if listwatch.Newer(before.Position, now.Position) && now.Restores == before.Restores {
+			s.Errorf("the position went back from %s to %s without a restore", before.Position, now.Position)
+		}
+		before = now
 		s.write()
 		if s.chance(3) {
 			s.fault()

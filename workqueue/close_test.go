@@ -98,6 +98,7 @@ func TestCloseEndsDrain(t *testing.T) {
 		r := <-result
 		require.Equal(t, []string{"ready", "work"}, r.keys)
 		require.ErrorIs(t, r.err, listwatch.ErrStopped)
+		require.Zero(t, r.at, "promptly")
 		require.Equal(t, "ready", get(t, q), "Get hands out the rest")
 		q.Done("ready")
 		_, err := q.Get(t.Context())

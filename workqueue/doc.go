@@ -52,7 +52,8 @@
 //  10. After an error a parked key is not handed out before the limiter's delay either.
 //     (TestSignalAfterError)
 //  11. Nothing runs while nothing is due: no goroutine for a queue, nor for a delayed or parked
-//     key; one timer for all of them. (TestNoGoroutineOfItsOwn, TestParkedCostsNoGoroutine)
+//     key; one timer for all of them. (TestNoGoroutineOfItsOwn, TestParkedCostsNoGoroutine,
+//     TestLateTimer)
 //  12. A queue keeps no key alive that it has handed out and got back, and a signal none that
 //     has left. (TestKeepsNothingDelivered, TestSignalRetainsNothing)
 //  13. Memory made for a crowd of keys is given back if no such crowd comes again. (TestShrinks)

@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
@@ -67,10 +69,12 @@ func TestRestoredServerIsTooOld(t *testing.T) {
 	first, err := apiserver.Start(t.Context(), apiserver.Options{Dir: dir})
 	require.NoError(t, err)
 	require.NoError(t, first.Close())
-	a := newAPI(t, apiserver.Options{Dir: dir, FutureWait: 1})
+	noting := &notingClock{Clock: clock.New(), atOnce: 3 * time.Second}
+	a := newAPI(t, apiserver.Options{Dir: dir, Clock: noting})
 	// Scenario 115: a client from the future of this server.
 	got := a.do("GET", configMaps+"?resourceVersion=1200&resourceVersionMatch=NotOlderThan", "")
 	require.Equal(t, 504, got.code)
+	require.Len(t, noting.between(3*time.Second, 3*time.Second), 1, "it waits by default")
 	w := a.watch(configMaps + "?watch=true&resourceVersion=1200&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&allowWatchBookmarks=true")
 	events := w.rest()
 	require.Len(t, events, 1)
@@ -78,6 +82,7 @@ func TestRestoredServerIsTooOld(t *testing.T) {
 	require.JSONEq(t, strings.ReplaceAll(unnumbered(recorded(t, "watch-504-too-large-rv.jsonl")), "99999999", "1200"),
 		unnumbered(fmt.Sprintf(`{"type":"ERROR","object":%s}`, strings.ReplaceAll(got.body, "\n", ""))))
 	require.Equal(t, 504, events[0].Object.Code)
+	require.Len(t, noting.between(3*time.Second, 3*time.Second), 2)
 	// A plain watch from there is silent, to its end.
 	require.Empty(t, a.watch(configMaps+"?watch=true&resourceVersion=1200&timeoutSeconds=1&allowWatchBookmarks=true").rest())
 }

@@ -26,8 +26,11 @@ func TestDeletedHasTheDeletionsVersion(t *testing.T) {
 	}
 	a.must("DELETE", configMaps+"/o", "")
 	deletion := older(t, made.Metadata.ResourceVersion, -11)
-	for _, query := range []string{"fieldSelector=metadata.name%3Do", "labelSelector=app%3Dx"} {
+	for _, query := range []string{"", "fieldSelector=metadata.name%3Do", "labelSelector=app%3Dx"} {
 		w := a.watch(configMaps + "?watch=true&resourceVersion=" + made.Metadata.ResourceVersion + "&" + query)
+		for i := 0; i < 10 && query == ""; i++ {
+			w.want(fmt.Sprintf("ADDED other-%d %s", i, older(t, made.Metadata.ResourceVersion, -1-i)))
+		}
 		got, err := w.next()
 		require.NoError(t, err)
 		want := made
@@ -76,7 +79,18 @@ func TestSelectorTransitions(t *testing.T) {
 		}
 		return want
 	}
-	require.Equal(t, wantFile("watch-selector-transition.jsonl", "619", 5), watch("&labelSelector=app%3Dx", 5))
+	// One that is deleted after it has ceased to match is told no more.
+	at := func(n int) string { return older(t, start, -8-n) }
+	other := func(app string) string { return configMap("u", fmt.Sprintf(`,"labels":{"app":%q}`, app)) }
+	a.must("POST", path, other("x"))
+	a.must("PUT", path+"/u", other("y"))
+	a.must("DELETE", path+"/u", "")
+	a.must("POST", path, configMap("v", `,"labels":{"app":"x"}`))
+	a.watch(path+"?watch=true&labelSelector=app%3Dx&resourceVersion="+at(0)).want(
+		"ADDED u "+at(1), "DELETED u "+at(2), "ADDED v "+at(4))
+
+	require.Equal(t, wantFile("watch-selector-transition.jsonl", "619", 5), watch("&labelSelector=app%3Dx", 6)[:5])
+	require.Contains(t, watch("&labelSelector=app%3Dx", 6)[5], "ADDED", "of u, and nothing before")
 	require.Equal(t, wantFile("watch-selector-transition-all.jsonl", "619", 6), watch("", 8)[:6])
 }
 
@@ -220,9 +234,21 @@ func TestWatchOfCompactedHistory(t *testing.T) {
 	var e event
 	require.NoError(t, json.Unmarshal([]byte(want), &e))
 	require.Empty(t, cmp.Diff(e, events[0]))
+	// The newest version of what lives may be compacted, too: a watch starts at that of a list.
+	live := a.must("GET", configMaps+"/a", "").Metadata.ResourceVersion
+	a.must("POST", pods, pod("p", ""))
+	a.must("POST", pods, pod("q", ""))
+	require.NoError(t, a.server.Compact(t.Context()))
+	events = a.watch(configMaps + "?watch=true&resourceVersion=" + live).rest()
+	require.Len(t, events, 1)
+	require.Equal(t, 410, events[0].Object.Code)
+	nowhere := a.watch(configMaps + "?watch=true")
+	listed := a.watch(configMaps + "?watch=true&resourceVersion=" + a.must("GET", configMaps, "").Metadata.ResourceVersion)
 	// Who runs already is not disturbed, nor who starts at the newest version.
 	next := a.must("POST", configMaps, configMap("b", "")).Metadata.ResourceVersion
 	running.want("ADDED b " + next)
+	nowhere.want("ADDED a "+live, "ADDED b "+next)
+	listed.want("ADDED b " + next)
 	a.watch(configMaps + "?watch=true&resourceVersion=" + older(t, next, 1)).want("ADDED b " + next)
 }
 
@@ -282,8 +308,11 @@ func TestManyWatchersEachVersionOnce(t *testing.T) {
 	require.NoError(t, err)
 	for i := range watchers {
 		group.Go(func() {
-			after := first + i%20
-			if err := readInOrder(t.Context(), a, after, first+writes); err != nil {
+			after, query := first+i%20, "&resourceVersion="+strconv.Itoa(first+i%20)
+			if i%2 == 0 {
+				after, query = 0, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+			}
+			if err := readInOrder(t.Context(), a, query, after, first+writes); err != nil {
 				t.Errorf("watch after %d: %v", after, err)
 			}
 		})
@@ -292,14 +321,27 @@ func TestManyWatchersEachVersionOnce(t *testing.T) {
 }
 
 // readInOrder watches from a version until another has come, and fails unless each between
-// comes once and in order.
-func readInOrder(ctx context.Context, a *api, after, last int) error {
-	response, err := a.send(ctx, "GET", configMaps+"?watch=true&resourceVersion="+strconv.Itoa(after), "")
+// comes once and in order. After 0 the initial state comes first, once, and then its version.
+func readInOrder(ctx context.Context, a *api, query string, after, last int) error {
+	response, err := a.send(ctx, "GET", configMaps+"?watch=true"+query, "")
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	d := json.NewDecoder(response.Body)
+	if after == 0 {
+		var initial, end event
+		if err := errors.Join(d.Decode(&initial), d.Decode(&end)); err != nil {
+			return err
+		}
+		version := initial.Object.Metadata.ResourceVersion
+		if initial.Type != "ADDED" || end.short() != "BOOKMARK  "+version {
+			return fmt.Errorf("initial state: %s, %s", initial.short(), end.short())
+		}
+		if after, err = strconv.Atoi(version); err != nil {
+			return err
+		}
+	}
 	for want := after + 1; want <= last; want++ {
 		var e event
 		if err := d.Decode(&e); err != nil {

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,10 +20,42 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
 )
 
+// notingClock notes the timers that are set, and may make those of one duration fire at once.
+type notingClock struct {
+	clock.Clock
+	atOnce time.Duration
+
+	mu  sync.Mutex
+	set []time.Duration // guarded by mu
+}
+
+func (c *notingClock) AfterFunc(d time.Duration, f func()) *clock.Timer {
+	c.mu.Lock()
+	c.set = append(c.set, d)
+	c.mu.Unlock()
+	if d == c.atOnce {
+		d = 0
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+// between returns the noted durations from least to most.
+func (c *notingClock) between(least, most time.Duration) (noted []time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range c.set {
+		if d >= least && d <= most {
+			noted = append(noted, d)
+		}
+	}
+	return noted
+}
+
 // Scenario 119, first half.
 func TestWatchTimeouts(t *testing.T) {
 	mock := clock.NewMock()
-	a := newAPI(t, apiserver.Options{Clock: mock, CompactEvery: -1})
+	noting := &notingClock{Clock: mock}
+	a := newAPI(t, apiserver.Options{Clock: noting, CompactEvery: -1})
 	two := a.watch(configMaps + "?watch=true&resourceVersion=1&timeoutSeconds=2")
 	var unlimited []*stream
 	for _, query := range []string{"&timeoutSeconds=0", ""} {
@@ -29,6 +63,10 @@ func TestWatchTimeouts(t *testing.T) {
 			unlimited = append(unlimited, a.watch(configMaps+"?watch=true&resourceVersion=1"+query))
 		}
 	}
+	timeouts := noting.between(30*time.Minute, time.Hour-1)
+	require.Len(t, timeouts, len(unlimited))
+	slices.Sort(timeouts)
+	require.Greater(t, len(slices.Compact(timeouts)), 1, "they are spread")
 	require.Empty(t, a.watch(configMaps+"?watch=true&resourceVersion=1&timeoutSeconds=-1").rest())
 	mock.Add(1999 * time.Millisecond)
 	made := a.must("POST", configMaps, configMap("a", "")).Metadata.ResourceVersion

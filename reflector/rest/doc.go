@@ -56,7 +56,8 @@
 //  14. A failure has a class, and the larger one of the hints when to come back. (TestRetryAfter)
 //  15. What ends well leaves its connection for the next request. (TestConnectionIsUsedAgain)
 //  16. A dead HTTP/2 connection is found by a ping. (TestDeadHTTP2Connection)
-//  17. A call returns when its context is done, with its cause. (TestContextEndsAWatch)
+//  17. A call returns when its context is done, with its cause. (TestContextEndsAWatch,
+//     TestConformance)
 //  18. A token file is read again when it is old, and when the server refuses it. (TestTokenFile)
 //  19. With several namespaces pages of two states are never joined. (TestPagesOfNamespaces)
 //  20. A list of several namespaces shows them all at one version, so that what is deleted while it
