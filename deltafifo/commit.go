@@ -28,6 +28,7 @@ func (s *snapshot[T]) Commit(version string) error {
 	missing := s.missingLocked(version)
 	switch s.mode {
 	case listwatch.Rebuild:
+		s.bringBackLocked(version)
 		s.rewindLocked(version)
 		q.deleteAllLocked(missing, version, false)
 		q.endLocked()
@@ -77,6 +78,18 @@ func (s *snapshot[T]) rewindLocked(version string) (n uint64) {
 		s.queueLocked(d)
 	}
 	return n
+}
+
+// bringBackLocked queues what a Rebuild has listed that was not held, though it is not newer than the
+// position at Begin.
+func (s *snapshot[T]) bringBackLocked(version string) {
+	for i := range s.suspects {
+		d := &s.suspects[i]
+		v, _ := s.q.viewLocked(d.Head.Key, s.generation)
+		if v.accepts(d.Head.ResourceVersion) && !listwatch.Newer(s.from, version) {
+			s.queueLocked(d)
+		}
+	}
 }
 
 // repairLocked queues what the watch must have missed. A key that is not held may also have

@@ -42,7 +42,8 @@
 //     last state was: queued, in process or stored. (TestShortLivedObjectIsSwept,
 //     TestSweepWhileProcessWrites)
 //  6. A list takes a key back to an older state only for a restored server: in Reset mode, or when
-//     the list itself proves it. (TestReset, TestRebuild, TestUnseenRestore)
+//     the list itself proves it. An older list brings nothing back that was deleted. (TestReset,
+//     TestRebuild, TestUnseenRestore, TestRebuildBringsNothingBackBeforeItsVersionIsKnown)
 //  7. A list of unchanged objects hands out nothing. (TestRelistOfUnchangedIsQuiet)
 //  8. Listed states come in listed order, then deletions sorted by key. (TestOrderOfSnapshot)
 //  9. A key that was listed is never deleted by that list. (TestListedIsNotSweptWithLiveChange)

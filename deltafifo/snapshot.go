@@ -42,7 +42,9 @@ type snapshot[T listwatch.Object] struct {
 //
 // What Commit does beside what [listwatch.Snapshot] says depends on the mode:
 //   - Rebuild: the position becomes version unless it is beyond it. Keys that were not listed
-//     and are not newer than version are deleted.
+//     and are not newer than version are deleted. What was listed, not held and not newer than
+//     the position is queued now, if version is not older than that: an older list shows what
+//     has been deleted since.
 //   - Compare: the position stays. States that the watch must have missed are queued, and keys
 //     that were not listed are deleted, now or when the position has reached version. Put never
 //     blocks.
@@ -179,8 +181,12 @@ func (s *snapshot[T]) putLocked(d *Delta[T]) {
 	switch s.mode {
 	case listwatch.Rebuild:
 		if v.accepts(version) {
-			s.queueLocked(d)
-			return
+			if order, err := listwatch.CompareVersions(version, s.from); v.held || err != nil || order > 0 {
+				s.queueLocked(d)
+				return
+			}
+			// Deleted before Begin, if the list is older than that. Else the watch has missed it.
+			s.suspects = append(s.suspects, *d)
 		}
 		s.doubtLocked(&v, d)
 	case listwatch.Reset:

@@ -48,7 +48,8 @@
 //  10. Tables, Status objects, other kinds and other encodings are never taken for objects; all
 //     recorded answers of a real server are read as encoding/json reads them, or refused.
 //     (TestRecordedBodies)
-//  11. The kind that the first sound answer had is the one expected afterwards. (TestKindIsLearnt)
+//  11. The kind that the first sound answer with an object had is the one expected afterwards.
+//     (TestKindIsLearnt)
 //  12. Versions of the initial state are no positions; only "true" is the end mark.
 //     (TestWatchAnswers)
 //  13. A version that is too new is told from every other failure, in all its forms.

@@ -72,7 +72,9 @@ func (s *Source[T]) read(ctx context.Context, path string, answer io.ReadCloser,
 		}
 		return listwatch.ListMeta{}, fmt.Errorf("list %s: %w", path, err)
 	}
-	s.learn(p.in.kinds.want)
+	if p.any {
+		s.learn(p.in.kinds.want)
+	}
 	return listwatch.ListMeta{
 		ResourceVersion: p.meta.ResourceVersion, Continue: p.meta.Continue, Remaining: p.meta.RemainingItemCount,
 	}, nil
@@ -119,6 +121,7 @@ type page[T listwatch.Object] struct {
 	value   jsonstream.Value
 	kind    string
 	items   bool // they were there
+	any     bool // so was one of them: an empty list teaches no kind
 	meta    struct {
 		ResourceVersion    string `json:"resourceVersion"`
 		Continue           string `json:"continue"`
@@ -190,6 +193,7 @@ func (p *page[T]) item() error {
 	if err := p.scanner.Cut(itemShape, &p.value); err != nil {
 		return err
 	}
+	p.any = true
 	piece := p.in.piece(&p.value, p.value.Bytes)
 	// Items of built-in kinds have none: then what the list says of itself must do.
 	piece.kindless = piece.kind == ""

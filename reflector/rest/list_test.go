@@ -299,10 +299,12 @@ func TestTooLargeObjectInAList(t *testing.T) {
 // The kind that a sound answer had is the one expected from then on.
 func TestKindIsLearnt(t *testing.T) {
 	nodes := strings.ReplaceAll(podList("9", ""), "PodList", "NodeList")
-	s := newScript(t, body(nodes+"x"), body(podList("9", "")), body(nodes), body(strings.ReplaceAll(event("ADDED", "a", "1"), "Pod", "Node")))
+	s := newScript(t, body(nodes+"x"), body(nodes), body(podList("9", "", pod("a", "1"))), body(nodes), body(strings.ReplaceAll(event("ADDED", "a", "1"), "Pod", "Node")))
 	src := source[*Pod](s, rest.Options{})
 	_, _, err := list(src)
 	require.ErrorIs(t, err, listwatch.ErrDecode, "nothing is learnt from a broken answer")
+	_, _, err = list(src)
+	require.NoError(t, err, "nothing is learnt from an empty list")
 	_, _, err = list(src)
 	require.NoError(t, err)
 	_, _, err = list(src)

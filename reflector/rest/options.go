@@ -42,7 +42,8 @@ type Options struct {
 	// FieldSelector selects by fields, such as "spec.nodeName=n1". Defaults to everything.
 	FieldSelector string
 	// Kind is the kind of the objects, such as "Pod"; anything else is refused. It is not
-	// looked at with MetadataOnly. Defaults to what the first answer says.
+	// looked at with MetadataOnly. Set it where an answer may come from another server than the
+	// one that was asked. Defaults to what the first answer with an object says.
 	Kind string
 	// ListKind is the kind of the list. Defaults to Kind, or what is learnt, with "List" behind.
 	ListKind string
