@@ -47,7 +47,7 @@
 //  9. Decoding that panics refuses the object. (TestPanicOfDecodingRefusesTheObject)
 //  10. Tables, Status objects, other kinds and other encodings are never taken for objects; all
 //     recorded answers of a real server are read as encoding/json reads them, or refused.
-//     (TestRecordedBodies)
+//     (TestRecordedBodies, TestRecordedListsFeedAnInformer, TestRecordedWatchesFeedAnInformer)
 //  11. The kind that the first sound answer with an object had is the one expected afterwards.
 //     (TestKindIsLearnt)
 //  12. Versions of the initial state are no positions; only "true" is the end mark.
