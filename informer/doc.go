@@ -43,8 +43,8 @@
 //     TestIdleInformerHoldsNoOldObject).
 //  10. A fault of a handler, of an index or of OnError stays its own, and is heard without any
 //     lock (TestPanicOfAHandlerStaysItsOwn, TestHandlerThatEndsItsGoroutine, TestOverrunIsHeard,
-//     TestPanicsOfOnErrorAreSurvived,
-//     TestFaultOfAnIndexIsHeard, TestPanicsOfOnErrorAreSurvived, TestPanicOfASignalFunctionIsSurvived).
+//     TestFaultOfAnIndexIsHeard, TestPanicsOfOnErrorAreSurvived,
+//     TestPanicOfASignalFunctionIsSurvived).
 //  11. A late handler gets its own initial adds and misses nothing (TestLateHandlerMissesNothing).
 //  12. Nothing left behind: when Run has returned, no goroutine, timer or callback lives on, and
 //     nothing holds the informer (TestRunWaitsForHandlers, TestStopsWhileTheSourceHangs,

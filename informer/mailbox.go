@@ -2,7 +2,7 @@ package informer
 
 import "github.com/seed3bce33ad/listwatch"
 
-// pendingKind is what a mailbox holds for a key; see fold for how they follow each other.
+// pendingKind is what a mailbox holds for a key; see follow for how they succeed each other.
 type pendingKind uint8
 
 const (

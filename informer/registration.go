@@ -66,7 +66,8 @@ type HandlerOptions struct {
 	// Coalesce.
 	Policy Policy
 	// Backlog is how many changes the handler may be behind, see Policy. The up to 64 changes
-	// that it has taken already do not count, nor does the first list for EveryEvent. Defaults to 1,024 for Coalesce and 1,048,576 for EveryEvent.
+	// that it has taken already do not count, nor does the first list for EveryEvent. Defaults
+	// to 1,024 for Coalesce and 1,048,576 for EveryEvent.
 	Backlog int
 	// Resync is the period after which the handler is told every object again that nothing is
 	// pending for, as an Update with Resync set. Periods count from Run or AddHandler; one that

@@ -22,8 +22,6 @@ type Options struct {
 	Integers bool
 }
 
-func (o Options) withDefaults() Options { return o }
-
 func (o Options) validate() error {
 	var faults []error
 	for _, path := range o.Skip {
@@ -52,7 +50,6 @@ type Decoder struct {
 
 // New returns a decoder. It fails when o is not valid, with all faults joined.
 func New(o Options) (*Decoder, error) {
-	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
