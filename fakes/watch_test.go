@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -235,13 +234,13 @@ func TestWatchesThatEnd(t *testing.T) {
 	bubble(t, options{}, func(t *testing.T, s source) {
 		own := errors.New("own")
 		var all []*watching
-		before := runtime.NumGoroutine()
+		before := goroutines(t)
 		for range 10 {
 			all = append(all, watch(t, s, from("1")))
 		}
 		synctest.Wait()
 		require.Equal(t, 10, s.Watches())
-		require.Equal(t, before+10, runtime.NumGoroutine(), "those of the callers")
+		require.Equal(t, before+10, goroutines(t), "those of the callers")
 		for i, w := range all {
 			w.cancel(own)
 			w.cancel(nil)

@@ -2,7 +2,6 @@ package reflector_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +17,11 @@ import (
 func TestWatchesClosedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
-		var goroutines []int
+		var alive []int
 		var heard []error
 		source := answer()
 		source.WatchFunc = func(context.Context, listwatch.WatchOptions, watched) error {
-			asked, goroutines = append(asked, time.Now()), append(goroutines, runtime.NumGoroutine())
+			asked, alive = append(asked, time.Now()), append(alive, goroutines(t))
 			advance(5 * time.Millisecond)
 			return nil
 		}
@@ -35,7 +34,7 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 		require.Len(t, asked, 4, "at most 15 are fair")
 		for i := 2; i < len(asked); i++ {
 			require.Greater(t, asked[i].Sub(asked[i-1]), asked[i-1].Sub(asked[i-2]))
-			require.Equal(t, goroutines[0], goroutines[i])
+			require.Equal(t, alive[0], alive[i])
 		}
 		require.Len(t, heard, len(asked))
 		for _, err := range heard {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -277,9 +276,9 @@ func TestBlockedSinkIsNotADeadServer(t *testing.T) {
 // Idle costs: one goroutine beside the caller of Run, the one inside Watch.
 func TestIdleCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := runtime.NumGoroutine()
+		before := goroutines(t)
 		stop := start(t, reflector.New[*row](answer(), newSink(newJournal()), options()))
-		require.Equal(t, before+1, runtime.NumGoroutine())
+		require.Equal(t, before+1, goroutines(t))
 		stop()
 	})
 }
