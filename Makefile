@@ -7,3 +7,25 @@ lint:
 	.ci/run lint
 bench:
 	go test -run '^$$' -bench . ./...
+# Breaks the library in small ways and shows that the tests notice: see internal/mutants.
+# ONLY is a regular expression of names, REPORT a file.
+.PHONY: mutants
+mutants:
+	go test ./internal/mutants -run '^TestMutants$$' -v -timeout 0 -mutants -mutants.only='$(ONLY)' -mutants.report='$(abspath $(REPORT))'
+# Measures at full size that memory follows the number of keys, not of events.
+.PHONY: bounds
+bounds:
+	go test ./deltafifo ./indexer ./informer ./reflector ./reflector/rest ./workqueue -p 1 -run '^Test(Bounds|ListHeap$$)' -v -count=1 -timeout 30m -bounds.full
+# Runs informers beside client-go's against a real Kubernetes API server: see examples/e2e.
+.PHONY: e2e
+e2e:
+	cd examples/e2e && GOWORK=off go test -count=1 -timeout 60m -v . $(if $(REPORT),-report '$(abspath $(REPORT))')
+# Simulates the library under faults for SIM_SECONDS, or SIM_COUNT scenarios, from SIM_SEED on (by
+# default another one each time). The last line tells what was done; it fails when a guarantee broke.
+.PHONY: sim
+SIM_SECONDS ?= 300
+sim:
+	@out=$$(mktemp); code=0; \
+	go test ./fakes/simulation -run '^TestSimulation$$' -count=1 -timeout 0 -v \
+		-sim.for=$(SIM_SECONDS)s -sim.count=$(or $(SIM_COUNT),0) -sim.seed=$(or $(SIM_SEED),0) >$$out 2>&1 || { code=1; cat $$out; }; \
+	sed -n 's/.*\(simulation: seed .* violations\).*/\1/p' $$out | tail -n 1; rm -f $$out; exit $$code

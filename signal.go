@@ -80,6 +80,9 @@ func (s *Signal) AfterFunc(f func()) (stop func() bool) {
 		defer s.mu.Unlock()
 		_, waiting := s.after[id]
 		delete(s.after, id)
+		if len(s.after) == 0 {
+			s.after = nil // a map does not shrink
+		}
 		return waiting
 	}
 }

@@ -58,6 +58,11 @@ func TestFuncsCallTheirOwnFunction(t *testing.T) {
 	_, err = unset.List(t.Context(), listwatch.ListOptions{}, nil)
 	require.ErrorIs(t, err, listwatch.ErrUnsupported)
 	require.ErrorIs(t, unset.Watch(t.Context(), listwatch.WatchOptions{}, nil), listwatch.ErrUnsupported)
+	unset.ListFunc = f.ListFunc
+	require.ErrorIs(t, unset.Watch(t.Context(), listwatch.WatchOptions{}, nil), listwatch.ErrUnsupported)
+	unset = listwatch.Funcs[*Widget]{WatchFunc: f.WatchFunc}
+	_, err = unset.List(t.Context(), listwatch.ListOptions{}, nil)
+	require.ErrorIs(t, err, listwatch.ErrUnsupported)
 }
 
 func TestTransformSeesEachObjectOnce(t *testing.T) {

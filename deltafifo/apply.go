@@ -24,7 +24,7 @@ func (q *DeltaFIFO[T]) Apply(ctx context.Context, events ...listwatch.Event[T]) 
 			return fmt.Errorf("deltafifo: event %d: %w", i, err)
 		}
 	}
-	reached, uncovered := versions(events, deltas)
+	reached, uncovered, some := versions(events, deltas)
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -38,7 +38,7 @@ func (q *DeltaFIFO[T]) Apply(ctx context.Context, events ...listwatch.Event[T]) 
 			q.open.deleted[d.Head.Key] = d.Head.ResourceVersion
 		}
 	}
-	if reached == "" && len(deltas) > 0 {
+	if some {
 		q.passLocked(uncovered)
 	}
 	q.reachLocked(reached)
@@ -80,21 +80,24 @@ func (q *DeltaFIFO[T]) readObject(t Type, object T, to *[]Delta[T]) error {
 	return nil
 }
 
-// versions returns the position that the events reach; if they reach none, the greatest version
-// among the deltas.
-func versions[T listwatch.Object](events []listwatch.Event[T], deltas []Delta[T]) (reached, uncovered string) {
+// versions returns the position that the events reach, and the greatest version among the deltas of
+// events that reach none, if there are some.
+func versions[T listwatch.Object](events []listwatch.Event[T], deltas []Delta[T]) (reached, uncovered string, some bool) {
+	at := 0
 	for i := range events {
-		if v := events[i].ResourceVersion; v != "" && !listwatch.Newer(reached, v) {
+		v := events[i].ResourceVersion
+		if v != "" && !listwatch.Newer(reached, v) {
 			reached = v
 		}
+		if events[i].Type == listwatch.Bookmark {
+			continue
+		}
+		if v == "" {
+			uncovered, some = newest(uncovered, deltas[at].Head.ResourceVersion), true
+		}
+		at++
 	}
-	if reached != "" {
-		return reached, ""
-	}
-	for i := range deltas {
-		uncovered = newest(uncovered, deltas[i].Head.ResourceVersion)
-	}
-	return "", uncovered
+	return reached, uncovered, some
 }
 
 func newest(a, b string) string {

@@ -32,7 +32,7 @@ func TestApplyKeepsEverythingInOrder(t *testing.T) {
 	}))
 	lines, batch := r.pop(0)
 	equal(t, []string{"Added b/V@2", "Deleted b/V@4 was 2"}, lines)
-	equal(t, deltafifo.Batch[*pod]{Version: "4", Exact: true}, batch)
+	equal(t, deltafifo.Batch[*pod]{Version: "4"}, batch) // not exact: a was there at 4
 	equal(t, deltafifo.Stats{}, r.q.Stats())
 }
 
@@ -181,6 +181,25 @@ func TestWritersWaitForRoom(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestBatchReachesItsLast(t *testing.T) {
+	r := newRig(t, deltafifo.Options{})
+	r.apply(event(listwatch.Added, newPod("a", "", "1"), "1"), event(listwatch.Added, newPod("b", "", "2"), "2"))
+	require.Equal(t, "2", r.q.Position())
+}
+
+func TestCloseEndsAnApplyThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := full(t)
+		var g worker.Group
+		var err error
+		g.Go(func() { err = r.q.Apply(t.Context(), event(listwatch.Modified, newPod("hot", "", "4"), "4")) })
+		synctest.Wait()
+		r.q.Close()
+		g.Wait()
+		require.ErrorIs(t, err, listwatch.ErrStopped)
+	})
 }
 
 func TestPutEndsWithItsSnapshotWhileItWaits(t *testing.T) {

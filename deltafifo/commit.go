@@ -60,15 +60,15 @@ func (s *snapshot[T]) Commit(version string) error {
 	return nil
 }
 
-// rewindLocked queues the listed states that are older than what is still held, although the list
-// is not: a list shows all that happened up to its version, so what is held is of another
-// history. It returns how many there were.
+// rewindLocked queues the listed states that contradict what is still held, although the list is
+// not older than that: a list shows all that happened up to its version, so what is held is of
+// another history. It returns how many there were.
 func (s *snapshot[T]) rewindLocked(version string) (n uint64) {
 	for i := range s.older {
 		d := &s.older[i]
 		v, _ := s.q.viewLocked(d.Head.Key, s.generation)
 		held := v.head.ResourceVersion
-		if !v.held || !listwatch.Newer(held, d.Head.ResourceVersion) || listwatch.Newer(held, version) {
+		if !v.held || !contradicts(d.Head, v.head) || listwatch.Newer(held, version) {
 			continue
 		}
 		if n++; n == 1 {

@@ -37,6 +37,9 @@ func (t Type) String() string {
 	return "Type(" + strconv.Itoa(int(t)) + ")"
 }
 
+// MarshalText returns what String does, so that a Type reads well in JSON.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // Delta is one change of one object.
 type Delta[T listwatch.Object] struct {
 	// Type says how the change came about.

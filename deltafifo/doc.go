@@ -35,14 +35,15 @@
 //  2. A batch of events is taken whole or not at all, and a part of it does not cover its
 //     version. (TestApplyTakesAllOrNothing, TestVersionOfPart)
 //  3. Writers wait while Limit deltas beyond the first of each key are queued.
-//     (TestWritersWaitForRoom, TestBound)
+//     (TestWritersWaitForRoom, TestBound, TestBoundsOfFullQueue)
 //  4. A delete and a new life that a list shows stay two deltas, in order.
 //     (TestReplaceAfterQueuedDelete)
 //  5. An object that vanished unseen is deleted once, with its last known state, wherever its
 //     last state was: queued, in process or stored. (TestShortLivedObjectIsSwept,
 //     TestSweepWhileProcessWrites)
 //  6. A list takes a key back to an older state only for a restored server: in Reset mode, or when
-//     the list itself proves it. An older list brings nothing back that was deleted. (TestReset,
+//     the list itself proves it. An older list brings nothing back that was deleted. Reset believes
+//     bodies, not versions. (TestReset, TestResetComparesBodies, TestAfterRefusalOfARestoredServer,
 //     TestRebuild, TestUnseenRestore, TestRebuildBringsNothingBackBeforeItsVersionIsKnown)
 //  7. A list of unchanged objects hands out nothing. (TestRelistOfUnchangedIsQuiet)
 //  8. Listed states come in listed order, then deletions sorted by key. (TestOrderOfSnapshot)
@@ -53,7 +54,7 @@
 //  11. The position grows only, but for Reset, which begins an epoch. (TestPosition,
 //     TestResetBeginsAnEpoch)
 //  12. Version covers what was handed out, and Exact says so only when the store is that version
-//     of the collection. (TestExact, TestModel)
+//     of the collection. (TestExact, TestExactOfMixedBatch, TestModel)
 //  13. HasSynced turns true when process has returned from the last key of the first list, never
 //     back, and at once for an empty list. (TestHasSyncedWaitsForProcess,
 //     TestHasSyncedWaitsForItemInFlightAtCommit, TestSyncedWithoutObjects)
@@ -62,6 +63,10 @@
 //  15. After Close what is queued is still handed out. (TestDoneContextAndClosedQueue)
 //  16. The queue keeps no delivered object alive, and allocates nothing per event once it has
 //     warmed up. (TestDeliveredObjectsAreNotKept, TestSteadyStateDoesNotAllocate)
+//  17. Neither lists, nor keys that came and went, nor bursts leave memory behind.
+//     (TestBoundsOfRelists, TestBoundsOfChurn, TestBoundsOfCrowd, TestBoundsOfBursts)
+//  18. Explain shows what is queued and in flight of a key, and what a comparing list missed.
+//     (TestExplainFollowsAKey, TestExplainNamesWhatAComparingListMissed)
 //
 // # Concurrency
 //

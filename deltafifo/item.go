@@ -109,6 +109,9 @@ func (q *DeltaFIFO[T]) landLocked() {
 			q.store.Mark(it.key, it.mark)
 		}
 		clear(it.flight)
+		if cap(it.flight) > keepDeltas && len(it.flight) < cap(it.flight)/4 {
+			it.flight = nil // the memory of a burst, of a key that is never at rest
+		}
 		it.flight = it.flight[:0]
 		if len(it.queued) > 0 {
 			continue

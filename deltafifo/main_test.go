@@ -17,6 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // pod is the object of these tests.
 type pod struct {
 	listwatch.Meta
+	Body string
 }
 
 func newPod(name, uid, version string) *pod {

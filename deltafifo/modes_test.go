@@ -117,6 +117,16 @@ func TestUnseenRestore(t *testing.T) {
 			c.run(t, mode)
 		})
 	}
+	for _, mode := range []listwatch.Mode{listwatch.Rebuild, listwatch.Compare} {
+		t.Run("another object of the same version, "+mode.String(), func(t *testing.T) {
+			c := listCase{held: held[:1], inside: puts(newPod("a", "V", "8")), commit: "11", want: []string{"Replaced a/V@8 +force"}}
+			if mode == listwatch.Compare {
+				c.drift = 1
+				c.after = func(r *rig) { r.apply(bookmark("11")) }
+			}
+			c.run(t, mode)
+		})
+	}
 	t.Run("older list", func(t *testing.T) {
 		listCase{held: held[:1], inside: puts(newPod("a", "U", "4")), commit: "7", want: []string{}}.run(t, listwatch.Rebuild)
 	})

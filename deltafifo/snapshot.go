@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/seed3bce33ad/listwatch"
 )
@@ -32,7 +33,7 @@ type snapshot[T listwatch.Object] struct {
 	// the keys that the watch has deleted since Begin, and when. For Compare alone.
 	suspects []Delta[T]
 	deleted  map[listwatch.Key]string
-	// older are states that were listed although a newer one is held. Not for Reset.
+	// older are states that were listed although the one held contradicts them. Not for Reset.
 	older []Delta[T]
 }
 
@@ -48,12 +49,14 @@ type snapshot[T listwatch.Object] struct {
 //   - Compare: the position stays. States that the watch must have missed are queued, and keys
 //     that were not listed are deleted, now or when the position has reached version. Put never
 //     blocks.
-//   - Reset: the position becomes version, a new epoch begins, keys not listed are deleted.
+//   - Reset: the position becomes version, a new epoch begins, keys not listed are deleted. Nothing
+//     counts as Known: states are compared with their bodies. In the other modes two states of one
+//     key, identity and version are the same.
 //
-// A list in another mode that shows a key in an older state than the one held at Begin, though it
-// is not older than that, proves a restore which nobody saw: the server's versions were past the
-// position again, or were raised with the restore. That state is believed and a new epoch
-// begins; for Compare it is drift.
+// A list in another mode that shows a key in an older state than the one held at Begin, or in one
+// of the same version and another identity, though it is not older than that, proves a restore
+// which nobody saw: the server's versions were past the position again, or were raised with the
+// restore. That state is believed and a new epoch begins; for Compare it is drift.
 //
 // Commit of an empty version is ErrProtocol and leaves the snapshot open.
 func (q *DeltaFIFO[T]) Begin(m listwatch.Mode) listwatch.Snapshot[T] {
@@ -88,7 +91,8 @@ func (q *DeltaFIFO[T]) endLocked() {
 	}
 }
 
-// Known reports whether exactly this state is held. If so, the key counts as listed.
+// Known reports whether exactly this state is held. If so, the key counts as listed. To a Reset it
+// says no.
 func (s *snapshot[T]) Known(h listwatch.Head) bool {
 	q := s.q
 	q.mu.Lock()
@@ -105,7 +109,7 @@ func (s *snapshot[T]) Known(h listwatch.Head) bool {
 		return false
 	}
 	v, it := q.viewLocked(h.Key, 0)
-	if !v.is(h) {
+	if !v.is(h) || s.mode == listwatch.Reset {
 		return false
 	}
 	s.markLocked(h, it)
@@ -178,6 +182,9 @@ func (s *snapshot[T]) Put(ctx context.Context, objects ...T) error {
 func (s *snapshot[T]) putLocked(d *Delta[T]) {
 	v, it := s.q.viewLocked(d.Head.Key, s.generation)
 	version := d.Head.ResourceVersion
+	if v.held && v.head.ResourceVersion == "" {
+		s.keepLocked(&v, d)
+	}
 	switch s.mode {
 	case listwatch.Rebuild:
 		if v.accepts(version) {
@@ -191,7 +198,7 @@ func (s *snapshot[T]) putLocked(d *Delta[T]) {
 		s.doubtLocked(&v, d)
 	case listwatch.Reset:
 		before, twice := s.listed[d.Head.Key]
-		if !v.is(d.Head) && !(twice && !supersedes(version, before)) {
+		if !s.heldLocked(&v, d) && !(twice && !supersedes(version, before)) {
 			s.listed[d.Head.Key] = version
 			d.Force = true
 			s.queueLocked(d)
@@ -207,11 +214,28 @@ func (s *snapshot[T]) putLocked(d *Delta[T]) {
 	s.markLocked(d.Head, it)
 }
 
-// doubtLocked keeps a listed state that is older than one held since before Begin, for Commit
-// to judge.
+// heldLocked reports whether what was listed is held, body and all: another history may have another
+// state of the same identity and version.
+func (s *snapshot[T]) heldLocked(v *view[T], d *Delta[T]) bool {
+	if !v.is(d.Head) {
+		return false
+	}
+	object, ok := s.q.bodyLocked(v)
+	return ok && reflect.DeepEqual(object, d.Object)
+}
+
+// keepLocked has a listed state keep the pointer of what lost its version, if that is what it was.
+func (s *snapshot[T]) keepLocked(v *view[T], d *Delta[T]) {
+	if object, ok := s.q.bodyLocked(v); ok && reflect.DeepEqual(object, d.Object) {
+		d.Object = object
+	}
+}
+
+// doubtLocked keeps a listed state that contradicts one held since before Begin, for Commit to
+// judge.
 func (s *snapshot[T]) doubtLocked(v *view[T], d *Delta[T]) {
 	order, err := listwatch.CompareVersions(v.head.ResourceVersion, s.from)
-	if v.held && err == nil && order <= 0 && listwatch.Newer(v.head.ResourceVersion, d.Head.ResourceVersion) {
+	if v.held && err == nil && order <= 0 && contradicts(d.Head, v.head) {
 		s.older = append(s.older, *d)
 	}
 }

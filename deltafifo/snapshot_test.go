@@ -49,7 +49,7 @@ func TestKnown(t *testing.T) {
 					event(listwatch.Modified, newPod("late", "U", "8"), "9"),
 					event(listwatch.Deleted, newPod("deleting", "U", "1"), "10"))
 				for _, mode := range []listwatch.Mode{listwatch.Rebuild, listwatch.Compare, listwatch.Reset} {
-					require.Equal(t, c.want, r.q.Begin(mode).Known(c.head), mode)
+					require.Equal(t, c.want && mode != listwatch.Reset, r.q.Begin(mode).Known(c.head), mode)
 				}
 				return nil
 			}))

@@ -99,7 +99,7 @@ func supersedes(d *deltafifo.Delta[*pod], held listwatch.Head) bool {
 		_, err := listwatch.CompareVersions(version, held.ResourceVersion)
 		return err != nil
 	}
-	other := d.Head.UID != held.UID && d.Head.UID != "" && held.UID != ""
+	other := d.Head.UID != held.UID && d.Head.UID != "" && held.UID != "" && held.ResourceVersion != ""
 	return !other && !listwatch.Newer(held.ResourceVersion, version)
 }
 

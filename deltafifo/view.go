@@ -72,9 +72,9 @@ func supersedes(a, b string) bool {
 }
 
 // deletes reports whether the deletion takes away the held state. One of another identity
-// must be known to be newer.
+// must be known to be newer, if the held one has a version.
 func deletes(deletion, held listwatch.Head) bool {
-	if otherIdentity(deletion, held) {
+	if otherIdentity(deletion, held) && held.ResourceVersion != "" {
 		return listwatch.Newer(deletion.ResourceVersion, held.ResourceVersion)
 	}
 	return !listwatch.Newer(held.ResourceVersion, deletion.ResourceVersion)
@@ -82,4 +82,11 @@ func deletes(deletion, held listwatch.Head) bool {
 
 func otherIdentity(a, b listwatch.Head) bool {
 	return a.UID != b.UID && a.UID != "" && b.UID != ""
+}
+
+// contradicts reports whether a listed state cannot be of the history of the held one, if the list
+// is not older than that: it is older, or another object of the same version.
+func contradicts(listed, held listwatch.Head) bool {
+	return listwatch.Newer(held.ResourceVersion, listed.ResourceVersion) ||
+		held.ResourceVersion == listed.ResourceVersion && otherIdentity(held, listed)
 }

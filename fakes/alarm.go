@@ -21,12 +21,15 @@ func newAlarm(c clock.Clock) *alarm {
 	return &alarm{clock: c, rung: make(chan struct{}, 1), disarm: func() {}}
 }
 
-// wait blocks until due, until wake is closed, or until ctx is done; then it returns ctx's
-// cause.
+// wait blocks until due (a zero time never is), until wake is closed, or until ctx is done; then
+// it returns ctx's cause.
 func (a *alarm) wait(ctx context.Context, due time.Time, wake <-chan struct{}) error {
 	if !a.due.Equal(due) {
 		a.disarm()
-		a.due, a.disarm = due, timing.AfterFunc(a.clock, due.Sub(a.clock.Now()), a.ring)
+		a.due, a.disarm = due, func() {}
+		if !due.IsZero() {
+			a.disarm = timing.AfterFunc(a.clock, due.Sub(a.clock.Now()), a.ring)
+		}
 	}
 	select {
 	case <-wake:

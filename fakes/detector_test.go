@@ -101,6 +101,6 @@ func ExampleDetector() {
 	fmt.Println(detector.Check())
 	// Output:
 	// a shared object was changed: a
-	// -   "Value": "1"
-	// +   "Value": "2"
+	// -   "value": "1"
+	// +   "value": "2"
 }

@@ -1,7 +1,9 @@
 // Package fakes holds what tests of controllers and of sources need: [Source], a versioned
 // server in memory with faults to order, and [Recorder], a handler that checks what it is told.
-// It is for tests: no code of this module imports it but tests. The suite that checks any source
-// against the promises of [listwatch.ListerWatcher] is the package conformance below it.
+// It is for tests: no code of this module imports it but tests. Below it, the package conformance
+// is the suite that checks any source against the promises of [listwatch.ListerWatcher], the
+// package wire brings a Source onto the HTTP wire, and the package simulation runs a controller
+// under random faults.
 //
 // # Usage
 //
@@ -45,8 +47,56 @@
 //		...
 //	})
 //
-// Faults are ordered by the methods of [Source]: Fail, Cut, CutNext, Drop, Pause, Lag, Compact,
-// Restore; delays by [Hooks].
+// Delays of a test's own are ordered by [Hooks].
+//
+// # Faults
+//
+// A [Fault] is data: a line of text such as "fail watch 429 n=2 for=5s". It is ordered from
+// whatever is [Faulty]: a Source, a [Clock], or the server and the proxy of package wire. A
+// [Script] is faults with their times; [RandomFault] and [RandomScript] make them up from a seed.
+// Heal ends what lasts: from then on the server behaves, and a right client comes to equal it.
+//
+//	err := pods.Inject(fakes.Fault{Kind: fakes.FaultDown, Code: 503, For: time.Minute})
+//	script, err := fakes.ParseScript("at 5s drop n=3\nat 1m half-open")
+//	err = script.Play(ctx, nil, pods)
+//
+// The methods Fail, Cut, CutNext, Drop, Bookmark, Pause, Lag, Compact and Restore of a Source are
+// the same where a test wants an error of its own or a version rather than a number. This is what
+// there is; the comment of each [FaultKind] says more.
+//
+//	kind             what the client sees                       what it must do
+//	fail             a status, no answer, an ERROR event        try again there, after the hint or a pause
+//	error            a watch breaks, or an ERROR event          go on from the last version; list after ERROR
+//	cut              a watch ends cleanly                       watch again from the last version
+//	down             all of that for a while                    the same, with pauses that grow
+//	hang             silence; timeouts of the server go on      give up what makes no progress
+//	half-open        silence for ever on what runs              the same, by a deadline of its own
+//	slow             batches come late                          wait
+//	drop             nothing: a change is never told            list from time to time beside the watch
+//	garbage          an object that cannot be decoded           take the others, keep what is held, list
+//	nameless         one that does not tell its key             the same, and take nothing for deleted
+//	wrong-kind       one of another kind                        as garbage
+//	oversize         one over its size limit                    as garbage
+//	unknown-event    an event of no known type                  list: what happened is not known
+//	no-bookmarks     no bookmarks                               list when its version has expired
+//	late-bookmark    a bookmark older than its position         never go back
+//	repeat-bookmark  the same bookmark again                    nothing
+//	partial-list     a list breaks behind some objects          conclude nothing from what is missing
+//	repeat-page      objects listed twice                       take them once
+//	short-pages      small and empty pages                      go on until there is no token
+//	expire-tokens    410 in the middle of a list                list anew
+//	compact          410 for its version                        list what is not older than that
+//	restore          versions that go back                      find out, then believe the server
+//	lag              an old state, 504 too large, silence       ask for what is not older, come again
+//	jump             a wall clock that goes wrong               time nothing by it
+//	cut-bytes        an answer that breaks at any byte          take whole objects alone, try again
+//	garbage-bytes    bytes that mean nothing                    the same
+//	late-headers     headers held back                          wait
+//	goaway           a connection that takes no more requests   connect anew
+//	black-hole       a connection where nothing passes          find out by a deadline or a ping
+//	reset            a connection reset                         connect anew, go on
+//	refuse           connections refused                        the same, with pauses that grow
+//	throttle         few bytes a second                         wait as long as there is progress
 //
 // # Guarantees
 //
@@ -64,6 +114,15 @@
 //  7. A slow watch delays nobody and costs nothing; it is ended when its place in the history is
 //     gone (TestSlowWatch, TestHistoryIsBounded).
 //  8. It has no goroutine, and forgets watches that have ended (TestWatchesThatEnd).
+//  9. Under a fault it breaks no other promise than the one that the fault speaks of; once healed it
+//     breaks none, and an informer comes to equal it (TestConverges, TestFaultsRace).
+//
+// A [Fault] and a [Script] promise:
+//
+//  1. Text and data are the same thing, and one seed always makes one script (TestFaultText,
+//     TestFaultKinds, TestScriptText, TestRandomScript).
+//  2. A fault that is not known or makes no sense is refused, never half done
+//     (TestFaultTextThatIsNone).
 //
 // A [Recorder] promises:
 //
@@ -79,6 +138,6 @@
 // # Testing
 //
 // In a testing/synctest bubble the default clock is virtual time: make the source inside of the
-// bubble. A benbjohnson/clock Mock in [Options.Clock] is for tests outside of one. What is random
+// bubble. Faults that last end by that clock. A benbjohnson/clock Mock in [Options.Clock] is for tests outside of one. What is random
 // in the tests of this package is settled by the flag -seed, which they print.
 package fakes

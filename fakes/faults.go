@@ -1,6 +1,7 @@
 package fakes
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -38,60 +39,15 @@ func (v Verb) String() string {
 	return "Verb(" + strconv.Itoa(int(v)) + ")"
 }
 
-// ending is how one watch is to end.
-type ending struct {
-	after int
-	err   error
-}
-
-// faults are the failures that wait to happen. The source's lock guards them.
-type faults struct {
-	failures map[Verb][]error
-	endings  []ending
-	// cuts counts the calls of Cut; a watch that began under another count ends with cutErr.
-	cuts   uint64
-	cutErr error
-	// bookmarks counts the calls of Bookmark; a watch sends one for each count it has not seen.
-	bookmarks uint64
-	paused    bool
-	drops     int
-	// lag is the version that a replica has reached; 0: it is up to date.
-	lag uint64
-}
-
-func (f *faults) takeFailure(v Verb) error {
-	queue := f.failures[v]
-	if len(queue) == 0 {
-		return nil
-	}
-	f.failures[v] = queue[1:]
-	return queue[0]
-}
-
-// takeEnding returns how the watch that begins now is to end, or one that never comes.
-func (f *faults) takeEnding() ending {
-	if len(f.endings) == 0 {
-		return ending{after: -1}
-	}
-	e := f.endings[0]
-	f.endings = f.endings[1:]
-	return e
-}
-
-func (f *faults) takeDrop() bool {
-	if f.drops == 0 {
-		return false
-	}
-	f.drops--
-	return true
-}
-
 // Fail lets the next calls of a verb fail, one call an error, behind those that are waiting
 // already. A nil error lets one call through. [Status] makes what a server would answer.
 func (s *Source[T]) Fail(v Verb, errs ...error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults.failures[v] = append(s.faults.failures[v], errs...)
+	for _, err := range errs {
+		o := order{Fault: Fault{Kind: FaultFail, Verb: v, N: 1}, end: always(err)}
+		s.faults.waiting = append(s.faults.waiting, o)
+	}
 }
 
 // Cut ends all running watches at once with err; nil is a clean end, as at a server's timeout.
@@ -103,8 +59,7 @@ func (s *Source[T]) Cut(err error) {
 }
 
 func (s *Source[T]) cutLocked(err error) {
-	s.faults.cuts++
-	s.faults.cutErr = err
+	s.tellLocked(VerbWatch, order{Fault: Fault{Kind: FaultCut}, end: always(err)})
 	s.wakeLocked()
 }
 
@@ -114,7 +69,7 @@ func (s *Source[T]) cutLocked(err error) {
 func (s *Source[T]) CutNext(events int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults.endings = append(s.faults.endings, ending{after: max(events, 0), err: err})
+	s.faults.next = append(s.faults.next, order{Fault: Fault{Kind: FaultCut, N: max(events, 0)}, end: always(err)})
 }
 
 // Drop hides the next n changes from all watches, also from later ones: silent loss, which
@@ -122,29 +77,33 @@ func (s *Source[T]) CutNext(events int, err error) {
 func (s *Source[T]) Drop(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults.drops = max(n, 0)
+	s.faults.waiting = slices.DeleteFunc(s.faults.waiting, func(o order) bool { return o.Kind == FaultDrop })
+	if n > 0 {
+		s.faults.waiting = append(s.faults.waiting, order{Fault: Fault{Kind: FaultDrop, N: n}})
+	}
 }
 
 // Bookmark lets each running watch send a bookmark once it has sent all that came before.
 func (s *Source[T]) Bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults.bookmarks++
+	s.tellLocked(VerbWatch, order{Fault: Fault{Kind: FaultRepeatBookmark, N: 1}})
 	s.wakeLocked()
 }
 
 // Pause stops all watches, running and new ones, from sending anything until Resume: a
 // connection that hangs. Their timeouts go on.
-func (s *Source[T]) Pause() { s.pause(true) }
-
-// Resume ends what Pause began; what happened meanwhile is sent then.
-func (s *Source[T]) Resume() { s.pause(false) }
-
-func (s *Source[T]) pause(on bool) {
+func (s *Source[T]) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults.paused = on
-	s.wakeLocked()
+	s.lastLocked(order{Fault: Fault{Kind: FaultHang, Verb: VerbWatch}})
+}
+
+// Resume ends what Pause began; what happened meanwhile is sent then.
+func (s *Source[T]) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked(func(o *order) bool { return o.Kind == FaultHang && o.For == 0 })
 }
 
 // Lag lets lists with [listwatch.MatchNotOlder] be answered by a replica that has got only to
@@ -165,8 +124,11 @@ func (s *Source[T]) Lag(version string) error {
 			return err
 		}
 	}
-	s.faults.lag = v
-	s.wakeLocked()
+	lag := Fault{Kind: FaultLag, Verb: VerbList}
+	s.endLocked(func(o *order) bool { return o.Fault == lag })
+	if v != 0 {
+		s.faults.lasting = append(s.faults.lasting, &order{Fault: lag, version: v, stop: func() {}})
+	}
 	return nil
 }
 
@@ -184,11 +146,15 @@ func (s *Source[T]) Restore(version string) error {
 	if err := s.heldLocked(v); err != nil {
 		return err
 	}
-	s.history.Rewind(v)
+	s.restoreLocked(v)
+	return nil
+}
+
+func (s *Source[T]) restoreLocked(version uint64) {
+	s.history.Rewind(version)
 	s.restores++
 	s.snapshots = nil
 	s.cutLocked(nil)
-	return nil
 }
 
 var _ listwatch.ListerWatcher[*Object] = (*Source[*Object])(nil)

@@ -58,8 +58,8 @@ func TestListMatch(t *testing.T) {
 		{o: listwatch.ListOptions{Match: notOlder, ResourceVersion: "-1"}, err: `status 400 BadRequest: invalid resource version: "-1"`, kind: listwatch.ErrUnsupported},
 		{o: listwatch.ListOptions{Continue: "!"}, err: "status 400 BadRequest: invalid continue token", kind: listwatch.ErrUnsupported},
 		{o: listwatch.ListOptions{Continue: token("7")}, err: "status 400 BadRequest: invalid continue token", kind: listwatch.ErrUnsupported},
-		{o: listwatch.ListOptions{Continue: token("x\x00\x00a")}, err: "status 400 BadRequest: invalid continue token", kind: listwatch.ErrUnsupported},
-		{o: listwatch.ListOptions{Continue: token("7\x00ns\x00b")}, want: all[1:], version: "7"},
+		{o: listwatch.ListOptions{Continue: token("x\x001\x00false\x00\x00a")}, err: "status 400 BadRequest: invalid continue token", kind: listwatch.ErrUnsupported},
+		{o: listwatch.ListOptions{Continue: token("7\x001\x00false\x00ns\x00b")}, want: all[1:], version: "7"},
 	} {
 		t.Run(fmt.Sprintf("%d_%s_%d_%s", row.o.Match, row.o.ResourceVersion, row.o.Limit, row.o.Continue), func(t *testing.T) {
 			got, meta, err := list(t, s, row.o)

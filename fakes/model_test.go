@@ -18,12 +18,17 @@ import (
 
 var seed = flag.Uint64("seed", 0, "seed of the random tests; 0: another one each time")
 
-func random(t *testing.T) *rand.Rand {
+func seedOf(t *testing.T) uint64 {
 	n := *seed
 	if n == 0 {
 		n = rand.Uint64()
 	}
 	t.Logf("-seed=%d", n)
+	return n
+}
+
+func random(t *testing.T) *rand.Rand {
+	n := seedOf(t)
 	return rand.New(rand.NewPCG(n, n))
 }
 

@@ -9,19 +9,19 @@ import (
 )
 
 // Object is a ready-made object for tests, used by pointer. Like any object it must not be
-// changed once it is shared; the zero value lacks a name.
+// changed once it is shared; the zero value lacks a name. It can be sent as JSON.
 type Object struct {
-	listwatch.Meta
+	listwatch.Meta `json:"metadata"`
 	// Labels are what a test selects by.
-	Labels map[string]string
+	Labels map[string]string `json:"labels,omitempty"`
 	// Finalizers keep the object after its deletion was asked for.
-	Finalizers []string
+	Finalizers []string `json:"finalizers,omitempty"`
 	// Created is when the server took the object.
-	Created time.Time
+	Created time.Time `json:"created,omitzero"`
 	// Deleted is when the deletion was asked for; zero: it was not.
-	Deleted time.Time
+	Deleted time.Time `json:"deleted,omitzero"`
 	// Value is the contents.
-	Value string
+	Value string `json:"value,omitempty"`
 }
 
 // Clone returns a deep copy. An empty map or slice becomes a nil one, as it does on the way

@@ -116,10 +116,13 @@ func (r *Recorder[T]) checkLocked(c informer.Change[T]) {
 		r.faultLocked("%s: Object is %s", c.Key, k)
 	}
 	version := c.Object.GetResourceVersion()
-	if newest := r.newest[c.Key]; listwatch.Newer(newest, version) {
+	newest, known := r.newest[c.Key]
+	if listwatch.Newer(newest, version) {
 		r.faultLocked("%s: %s of version %s after %s", c.Key, c.Type, version, newest)
 	}
-	r.newest[c.Key] = version
+	if known || c.Type != informer.Delete { // otherwise the end of a state from before a restore: what comes may be older
+		r.newest[c.Key] = version
+	}
 }
 
 // checkOldLocked checks a change of what is held.

@@ -112,6 +112,21 @@ func TestRecorderKeeps(t *testing.T) {
 	require.Len(t, faults.Unwrap(), 20, "a flood of faults is cut")
 }
 
+// A restored server may have an older object of another identity under a key: the end of the one
+// from before the restore is not what versions count from.
+func TestRecorderTakesAnOlderIdentityAfterARestore(t *testing.T) {
+	var rec fakes.Recorder[object]
+	one, two, three := state("1", "1"), state("2", "2"), state("3", "3")
+	rec.Handle(t.Context(), added(three))
+	rec.Restored()
+	rec.Handle(t.Context(), deleted(three, three))
+	rec.Handle(t.Context(), added(two))
+	require.NoError(t, rec.Err())
+	rec.Handle(t.Context(), deleted(two, two))
+	rec.Handle(t.Context(), added(one))
+	require.EqualError(t, rec.Err(), "change 4: ns/a: Add of version 1 after 2")
+}
+
 func TestRecorderWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rec fakes.Recorder[object]

@@ -49,8 +49,11 @@ type Source[T listwatch.Object] struct {
 	snapshots []snapshot[T]
 	// restores counts the times that history was rewritten.
 	restores uint64
-	watches  int
-	faults   faults
+	// calls are the lists and watches that run.
+	calls map[*call]struct{}
+	// tokens counts the continue tokens that were given out.
+	tokens uint64
+	faults faults
 }
 
 // snapshot is a sorted state of the collection. It is never changed.
@@ -75,7 +78,7 @@ func New[T listwatch.Object](stamp func(object T, s Stamp) T, o Options[T]) *Sou
 		stamp:   stamp,
 		uid:     identity.Of[T](),
 		history: history.New[listwatch.Key, state[T]](o.Version, o.History),
-		faults:  faults{failures: make(map[Verb][]error)},
+		calls:   make(map[*call]struct{}),
 	}
 }
 
@@ -115,7 +118,7 @@ func (s *Source[T]) Objects() []T {
 func (s *Source[T]) Watches() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.watches
+	return s.watchesLocked()
 }
 
 // Advance raises the version of the collection by n without a change: what other collections'
@@ -174,17 +177,14 @@ func (s *Source[T]) newest() uint64 {
 }
 
 // await blocks until version is there, for at most Options.FreshWait, and returns the newest
-// version that is served: by a replica that may lag, or by the store.
-func (s *Source[T]) await(ctx context.Context, version uint64, replica bool) (uint64, error) {
+// version that is served: to a verb by a replica that may lag, or without one by the store.
+func (s *Source[T]) await(ctx context.Context, version uint64, replica Verb) (uint64, error) {
 	due := s.o.Clock.Now().Add(s.o.FreshWait)
 	bell := newAlarm(s.o.Clock)
 	defer bell.stop()
 	for {
 		s.mu.Lock()
-		served, wake := s.history.Version(), s.waiterLocked()
-		if replica && s.faults.lag > 0 {
-			served = min(served, s.faults.lag)
-		}
+		served, wake := s.servedLocked(replica), s.waiterLocked()
 		s.mu.Unlock()
 		if served >= version {
 			return served, nil
@@ -196,6 +196,18 @@ func (s *Source[T]) await(ctx context.Context, version uint64, replica bool) (ui
 			return 0, err
 		}
 	}
+}
+
+// servedLocked returns the newest version that a verb is shown.
+func (s *Source[T]) servedLocked(v Verb) uint64 {
+	served := s.history.Version()
+	if v == 0 {
+		return served
+	}
+	if lag := s.faults.lasts(v, FaultLag); lag != nil {
+		return min(served, max(lag.version, s.history.Floor()))
+	}
+	return served
 }
 
 // sorted returns the states at version in the order of a list.

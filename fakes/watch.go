@@ -3,7 +3,7 @@ package fakes
 import (
 	"context"
 	"errors"
-	"time"
+	"slices"
 
 	"github.com/seed3bce33ad/listwatch"
 )
@@ -28,7 +28,7 @@ func (v *view[T]) Watch(ctx context.Context, o listwatch.WatchOptions, each func
 		return context.Cause(ctx)
 	}
 	s.mu.Lock()
-	err := s.faults.takeFailure(VerbWatch)
+	err := s.faults.failure(VerbWatch)
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -50,21 +50,43 @@ func (v *view[T]) stream(ctx context.Context, o listwatch.WatchOptions, each fun
 	if err != nil {
 		return err
 	}
-	w := &stream[T]{view: v, source: s, each: each, cursor: version}
+	w := &stream[T]{view: v, source: s, each: each, refused: o.Refused, cursor: version}
 	w.begin(o.Timeout)
 	defer w.close()
 	if w.ended {
+		begun(ctx)
 		return w.endErr
+	}
+	if ok, err := w.pass(ctx); !ok {
+		if w.ended {
+			return w.endErr
+		}
+		return err
 	}
 	if o.InitialEvents || version == 0 {
 		err = w.initial(ctx, o)
-	} else {
-		err = w.startable()
+	} else if err = w.startable(); err == nil {
+		begun(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	return w.run(ctx)
+}
+
+type begunKey struct{}
+
+// WithBegun returns a context for a watch of a [Source] that calls f when it has begun: from now
+// on a failure is no refusal any more. f is called in the goroutine of the watch, before each,
+// and may block.
+func WithBegun(ctx context.Context, f func()) context.Context {
+	return context.WithValue(ctx, begunKey{}, f)
+}
+
+func begun(ctx context.Context) {
+	if f, ok := ctx.Value(begunKey{}).(func()); ok {
+		f()
+	}
 }
 
 // watchVersion reads the version of a watch; "" and "0" are 0.
@@ -77,69 +99,6 @@ func watchVersion(s string) (uint64, error) {
 		return 0, Status(500, err.Error())
 	}
 	return version, nil
-}
-
-// stream is one running watch.
-type stream[T listwatch.Object] struct {
-	view   *view[T]
-	source *Source[T]
-	each   func(...listwatch.Event[T]) error
-	bell   *alarm
-
-	// cursor is the version up to which everything has been delivered.
-	cursor uint64
-	// cuts and bookmarks are how many of each this watch has seen.
-	cuts, bookmarks uint64
-	end             time.Time
-	nextBookmark    time.Time
-	// left is how many object events may still come before the ordered end; negative: no end
-	// was ordered.
-	left   int
-	endErr error
-	// ended is true when the ordered end has come.
-	ended bool
-
-	changes []change[T]
-	events  []listwatch.Event[T]
-}
-
-func (w *stream[T]) begin(timeout time.Duration) {
-	s := w.source
-	if timeout <= 0 {
-		timeout = s.o.WatchTimeout
-	}
-	now := s.o.Clock.Now()
-	w.bell = newAlarm(s.o.Clock)
-	w.end = now.Add(timeout)
-	w.planBookmark(now)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watches++
-	w.cuts, w.bookmarks = s.faults.cuts, s.faults.bookmarks
-	e := s.faults.takeEnding()
-	w.left, w.endErr, w.ended = e.after, e.err, e.after == 0
-}
-
-func (w *stream[T]) close() {
-	w.bell.stop()
-	w.source.mu.Lock()
-	defer w.source.mu.Unlock()
-	w.source.watches--
-}
-
-// planBookmark sets when the next bookmark is due: after the usual time, but not later than
-// shortly before the end, and never after that one.
-func (w *stream[T]) planBookmark(now time.Time) {
-	every := w.source.o.BookmarkEvery
-	last := w.end.Add(-lastBookmark)
-	w.nextBookmark = time.Time{}
-	if every < 0 || !now.Before(last) {
-		return
-	}
-	w.nextBookmark = now.Add(every)
-	if w.nextBookmark.After(last) {
-		w.nextBookmark = last
-	}
 }
 
 // startable reports whether everything after the cursor can be replayed.
@@ -158,10 +117,11 @@ func (w *stream[T]) startable() error {
 // initial delivers what exists and the mark behind it.
 func (w *stream[T]) initial(ctx context.Context, o listwatch.WatchOptions) error {
 	s := w.source
-	if ok, err := w.resumed(ctx); !ok {
-		return err
+	replica := VerbWatch
+	if o.ResourceVersion == "" {
+		replica = 0
 	}
-	version, err := s.await(ctx, w.cursor, false)
+	version, err := s.await(ctx, w.cursor, replica)
 	if err != nil {
 		return asEvent(err)
 	}
@@ -172,42 +132,28 @@ func (w *stream[T]) initial(ctx context.Context, o listwatch.WatchOptions) error
 	if !o.InitialEvents {
 		o.Known = nil
 	}
-	page, _ := w.view.page(states, token{}, 0)
+	begun(ctx)
+	page, _ := w.view.cut(states, 0)
 	w.cursor = version
-	for i, st := range page {
-		if o.Known == nil || !o.Known(s.head(st)) {
-			w.put(listwatch.Added, s.copyOf(st), "")
-		}
-		if len(w.events) == batchSize || i+1 == len(page) {
-			if err := w.flush(ctx); err != nil || w.ended {
-				return err
+	for states := range slices.Chunk(page, batchSize) {
+		for _, st := range states {
+			if o.Known == nil || !o.Known(s.head(st)) {
+				if err := w.put(listwatch.Added, s.copyOf(st), ""); err != nil {
+					return err
+				}
 			}
+		}
+		if err := w.flush(ctx); err != nil || w.ended {
+			return err
 		}
 	}
 	if s.o.NoInitialEvents {
 		return nil
 	}
-	return w.each(listwatch.Event[T]{Type: listwatch.Synced, ResourceVersion: format(version)})
-}
-
-// resumed waits while the source is paused. It returns false when the watch is over before
-// that, which run will see too, unless it returns ctx's cause.
-func (w *stream[T]) resumed(ctx context.Context) (bool, error) {
-	s := w.source
-	for {
-		s.mu.Lock()
-		paused, cut, wake := s.faults.paused, w.cuts != s.faults.cuts, s.waiterLocked()
-		s.mu.Unlock()
-		if cut || !s.o.Clock.Now().Before(w.end) {
-			return false, nil
-		}
-		if !paused {
-			return true, nil
-		}
-		if err := w.bell.wait(ctx, w.end, wake); err != nil {
-			return false, err
-		}
+	if ok, err := w.pass(ctx); !ok {
+		return err
 	}
+	return w.each(listwatch.Event[T]{Type: listwatch.Synced, ResourceVersion: format(version)})
 }
 
 // asEvent marks a failure as one that came in the stream.
@@ -216,127 +162,5 @@ func asEvent(err error) error {
 	if errors.As(err, &e) {
 		e.Event = true
 	}
-	return err
-}
-
-// turn is what a watch is to do next: deliver its changes or a bookmark, wait for wake or for
-// due, or end.
-type turn struct {
-	done     bool
-	err      error
-	bookmark bool
-	wake     <-chan struct{}
-	due      time.Time
-}
-
-func (w *stream[T]) run(ctx context.Context) error {
-	for {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if w.ended {
-			return w.endErr
-		}
-		t := w.next()
-		var err error
-		switch {
-		case t.done:
-			return t.err
-		case len(w.changes) > 0:
-			err = w.deliver(ctx)
-		case t.bookmark:
-			err = w.each(listwatch.Event[T]{Type: listwatch.Bookmark, ResourceVersion: format(w.cursor)})
-		default:
-			err = w.bell.wait(ctx, t.due, t.wake)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// next looks at the source and fills w.changes with what is unread.
-func (w *stream[T]) next() turn {
-	s := w.source
-	now := s.o.Clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w.changes = w.changes[:0]
-	h := s.history
-	switch {
-	case w.cuts != s.faults.cuts:
-		return turn{done: true, err: s.faults.cutErr}
-	case !now.Before(w.end):
-		return turn{done: true}
-	case s.faults.paused:
-		return turn{wake: s.waiterLocked(), due: w.end}
-	case w.cursor < h.Floor():
-		return turn{done: true} // too slow for the history; the next watch is told so
-	}
-	if w.changes = h.After(w.cursor, batchSize, w.changes); len(w.changes) > 0 {
-		return turn{}
-	}
-	due := w.end
-	if w.cursor <= h.Version() {
-		w.cursor = h.Version()
-		asked := w.bookmarks != s.faults.bookmarks
-		if asked || !w.nextBookmark.IsZero() && !now.Before(w.nextBookmark) {
-			w.bookmarks = s.faults.bookmarks
-			if !asked {
-				w.planBookmark(now)
-			}
-			return turn{bookmark: true}
-		}
-		if !w.nextBookmark.IsZero() {
-			due = w.nextBookmark
-		}
-	}
-	return turn{wake: s.waiterLocked(), due: due}
-}
-
-// deliver hands out the events of w.changes.
-func (w *stream[T]) deliver(ctx context.Context) error {
-	match := w.view.match
-	for _, c := range w.changes {
-		w.cursor = c.Version
-		was := c.Was != nil && (match == nil || match(c.Was.object))
-		now := c.Now != nil && (match == nil || match(c.Now.object))
-		switch version := format(c.Version); {
-		case c.Hidden:
-		case was && now:
-			w.put(listwatch.Modified, w.source.copyOf(c.Now), version)
-		case now:
-			w.put(listwatch.Added, w.source.copyOf(c.Now), version)
-		case was:
-			w.put(listwatch.Deleted, w.source.lastOf(c), version)
-		}
-	}
-	clear(w.changes)
-	return w.flush(ctx)
-}
-
-// put adds an event to the batch, unless the ordered end comes before it.
-func (w *stream[T]) put(t listwatch.EventType, object T, version string) {
-	if w.ended {
-		return
-	}
-	w.events = append(w.events, listwatch.Event[T]{Type: t, Object: object, ResourceVersion: version})
-	if w.left > 0 {
-		w.left--
-		w.ended = w.left == 0
-	}
-}
-
-// flush delivers the batch.
-func (w *stream[T]) flush(ctx context.Context) error {
-	if len(w.events) == 0 {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	err := w.each(w.events...)
-	clear(w.events)
-	w.events = w.events[:0]
 	return err
 }

@@ -20,7 +20,7 @@ type Preconditions struct {
 // Get returns a copy of an object, or an error that wraps [listwatch.ErrNotFound].
 func (s *Source[T]) Get(key listwatch.Key) (T, error) {
 	s.mu.Lock()
-	err := s.faults.takeFailure(VerbGet)
+	err := s.faults.failure(VerbGet)
 	st := s.history.Get(key)
 	s.mu.Unlock()
 	var none T
@@ -40,7 +40,7 @@ func (s *Source[T]) Create(object T) (T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var none T
-	if err := s.faults.takeFailure(VerbCreate); err != nil {
+	if err := s.faults.failure(VerbCreate); err != nil {
 		return none, err
 	}
 	if object.GetResourceVersion() != "" {
@@ -61,7 +61,7 @@ func (s *Source[T]) Update(object T) (T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var none T
-	if err := s.faults.takeFailure(VerbUpdate); err != nil {
+	if err := s.faults.failure(VerbUpdate); err != nil {
 		return none, err
 	}
 	key := listwatch.KeyOf(object)
@@ -97,7 +97,7 @@ func (s *Source[T]) Delete(key listwatch.Key, p Preconditions) (T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var none T
-	if err := s.faults.takeFailure(VerbDelete); err != nil {
+	if err := s.faults.failure(VerbDelete); err != nil {
 		return none, err
 	}
 	held := s.history.Get(key)
@@ -208,7 +208,7 @@ func (s *Source[T]) removeLocked(held *state[T]) T {
 }
 
 func (s *Source[T]) addLocked(c change[T]) {
-	c.Hidden = s.faults.takeDrop()
+	_, c.Hidden = s.faults.take(VerbWatch, FaultDrop)
 	s.history.Add(c)
 	s.wakeLocked()
 }

@@ -69,7 +69,10 @@ func (r *Reader[T]) RemoveIndex(name string) bool {
 // findLocked returns where the index of that name is in indexes, or -1. It needs the write
 // lock.
 func (x *Indexer[T]) findLocked(name string) int {
-	return slices.IndexFunc(x.indexes, func(index index[T]) bool { return index.stats().Name == name })
+	return slices.IndexFunc(x.indexes, func(index index[T]) bool {
+		stats, _ := index.look(nowhere)
+		return stats.Name == name
+	})
 }
 
 // buildStep is how many objects are indexed at a time.

@@ -35,7 +35,8 @@ type Write[T listwatch.Object] struct {
 // A write that brings nothing new is skipped, and what is held keeps its pointer. An update is
 // applied when nothing is held, or its version is newer than the held one, or the two differ
 // and can't be ordered. A delete is applied when something is held whose version is not newer
-// than the deletion's; if both identities are known and differ, it must be strictly newer.
+// than the deletion's; if both identities are known and differ, it must be strictly newer than a
+// held version.
 // Force applies either, but nothing makes a delete of nothing applied.
 //
 // Apply keeps the objects, not the slice. It calls the index functions once for each update,
@@ -122,6 +123,6 @@ func (w *Write[T]) supersedes(held listwatch.Head) bool {
 		_, err := listwatch.CompareVersions(version, held.ResourceVersion)
 		return err != nil
 	}
-	other := w.Head.UID != "" && held.UID != "" && w.Head.UID != held.UID
+	other := w.Head.UID != "" && held.UID != "" && w.Head.UID != held.UID && held.ResourceVersion != ""
 	return !other && !listwatch.Newer(held.ResourceVersion, version)
 }

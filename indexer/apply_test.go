@@ -104,20 +104,20 @@ func TestApplyBatchIsOneChangeInOrder(t *testing.T) {
 	x := strict(t)
 	p1, p2, p3 := newPod("a/p1", "1"), newPod("a/p2", "2"), newPod("a/p3", "3")
 	x.Put(p1, p2, p3)
-	n1, n2, n4 := newPod("a/p1", "4"), newPod("a/p2", "5"), newPod("a/p4", "6")
-	writes := []indexer.Write[*pod]{update(n1), update(n2), update(n4), deletion(newPod("a/p3", "6"))}
+	n1, n2, n4, n5 := newPod("a/p1", "4"), newPod("a/p2", "5"), newPod("a/p4", "6"), newPod("a/p4", "7")
+	writes := []indexer.Write[*pod]{update(n1), update(n2), update(n4), update(n5), deletion(newPod("a/p3", "6"))}
 
-	x.Apply("6", writes)
+	x.Apply("7", writes)
 
 	var old []*pod
 	for _, w := range writes {
 		require.True(t, w.Applied)
 		old = append(old, w.Old)
 	}
-	require.Equal(t, []*pod{p1, p2, nil, p3}, old)
+	require.Equal(t, []*pod{p1, p2, nil, n4, p3}, old)
 	objects, version := x.Reader().Snapshot()
-	require.Equal(t, []*pod{n1, n2, n4}, objects)
-	require.Equal(t, "6", version)
+	require.Equal(t, []*pod{n1, n2, n5}, objects)
+	require.Equal(t, "7", version)
 }
 
 func TestApplySeesEarlierWritesOfTheBatch(t *testing.T) {

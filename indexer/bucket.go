@@ -84,11 +84,12 @@ func (ix *Index[T, V]) leave(s *slot[V]) {
 	b, at := last.bucket, last.at
 	*last = place[V]{}
 	if last != &s.first {
-		*s.rest = (*s.rest)[:len(*s.rest)-1]
+		*s.rest = cut(*s.rest, uint32(len(*s.rest)-1))
 	}
 	end := len(b.members) - 1
 	if end == 0 {
 		delete(ix.buckets, b.value)
+		ix.buckets = fit(ix.buckets, &ix.peak)
 		return
 	}
 	if int(at) != end {
@@ -142,6 +143,7 @@ func (ix *Index[T, V]) bucketOf(v V) *bucket[V] {
 	if b == nil {
 		b = &bucket[V]{value: v}
 		ix.buckets[v] = b
+		ix.peak = max(ix.peak, len(ix.buckets))
 	}
 	return b
 }

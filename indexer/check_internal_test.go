@@ -24,7 +24,8 @@ func (x *Indexer[T]) Check() error {
 	}
 	for _, index := range x.indexes {
 		if err := index.(interface{ check() error }).check(); err != nil {
-			return fmt.Errorf("index %s: %w", index.stats().Name, err)
+			stats, _ := index.look(nowhere)
+			return fmt.Errorf("index %s: %w", stats.Name, err)
 		}
 	}
 	return nil

@@ -26,7 +26,8 @@
 //  5. The writes of a batch take effect in order. (TestApplyBatchIsOneChangeInOrder)
 //  6. An index equals one that is built anew, whatever was written. (TestRandomWalkEqualsRebuild)
 //  7. An index that is added late has what was there before. (TestAddIndexBeforeAndAfter)
-//  8. A value without objects leaves nothing behind. (TestIndexKeepsNothingOfPastValues)
+//  8. Keys that left and values without objects leave nothing behind.
+//     (TestIndexKeepsNothingOfPastValues, TestBoundsByKey, TestBoundsOfChurn, TestBoundsOfValues)
 //  9. Index functions run once for each object received, and never while a reader has to wait.
 //     (TestIndexFunctionRunsOncePerReceivedObject)
 //     (TestReadersDoNotWaitForAnIndexFunction)
@@ -38,6 +39,7 @@
 //     (TestIterationMayWrite)
 //  13. An update with the index values of before allocates nothing, when the functions don't.
 //     (TestUpdateAllocatesNothing)
+//  14. Explain shows the version, mark and index values of one object. (TestExplainFollowsAnObject)
 //
 // The first write of a collection is no exception: before a source has been listed completely,
 // a reader sees what has been written so far.

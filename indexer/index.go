@@ -37,6 +37,7 @@ type Index[T listwatch.Object, V comparable] struct {
 	// position. Both are
 	// guarded by the indexer's mu, and nil once the index was removed.
 	buckets map[V]*bucket[V]
+	peak    int // of buckets, see fit
 	slots   []slot[V]
 }
 
@@ -111,6 +112,29 @@ func (ix *Index[T, V]) Len(value V) int {
 	return 0
 }
 
+// ValuesOf returns the values that the index function gives for an object, which need not be
+// stored: under them it would be found. A value that could not be found again is left out. The
+// function runs in the calling goroutine and with no lock held; when it panics there are no
+// values, and the [Fault] is reported.
+func (ix *Index[T, V]) ValuesOf(object T) (values []V) {
+	w := Write[T]{Head: ix.x.headOf(object), Object: object}
+	defer func() {
+		if p := recover(); p != nil {
+			var fault *Fault
+			ix.blame(&fault, w.Head.Key, panicked(p))
+			fault.Stack = debug.Stack()
+			ix.x.options.OnError(fault)
+			values = nil
+		}
+	}()
+	for _, v := range ix.values(&w, nil) {
+		if equal(v, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
 // Values iterates over the values that objects have in the state in which the loop begins, in
 // no particular order. The loop's body runs without a lock.
 func (ix *Index[T, V]) Values() iter.Seq[V] {
@@ -125,8 +149,13 @@ func (ix *Index[T, V]) Values() iter.Seq[V] {
 	}
 }
 
-func (ix *Index[T, V]) stats() IndexStats {
-	return IndexStats{Name: ix.name, Values: len(ix.buckets), Faults: ix.faults.Load()}
+func (ix *Index[T, V]) look(pos int) (stats IndexStats, values []any) {
+	if pos != nowhere {
+		for s, nth := &ix.slots[pos], 0; nth < s.len(); nth++ {
+			values = append(values, s.place(nth).bucket.value)
+		}
+	}
+	return IndexStats{Name: ix.name, Values: len(ix.buckets), Faults: ix.faults.Load()}, values
 }
 
 // What a batch leaves behind in memory for the next one, in values.

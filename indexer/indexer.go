@@ -1,6 +1,7 @@
 package indexer
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,7 @@ type Indexer[T listwatch.Object] struct {
 	// objects stand close together so that a list is one copy, and a look-up by key or by
 	// index finds them in the processor's cache.
 	byKey   map[listwatch.Key]uint32
+	peak    int // of byKey, see fit
 	entries []*entry
 	objects []T
 }
@@ -56,8 +58,13 @@ type index[T listwatch.Object] interface {
 	remove(pos, last uint32)
 	// drop empties the index for good.
 	drop()
-	stats() IndexStats
+	// look returns the figures, and the values of the object at pos unless that is nowhere. It needs
+	// no more than mu.
+	look(pos int) (IndexStats, []any)
 }
+
+// nowhere is the position of no object.
+const nowhere = -1
 
 // New returns an empty store. It starts no goroutine and needs no closing.
 func New[T listwatch.Object](o Options) *Indexer[T] {
@@ -147,6 +154,7 @@ func (x *Indexer[T]) addLocked(key listwatch.Key) (*entry, uint32) {
 	e, pos := &entry{head: listwatch.Head{Key: key}}, uint32(len(x.entries))
 	var none T
 	x.byKey[key] = pos
+	x.peak = max(x.peak, len(x.byKey))
 	x.entries = append(x.entries, e)
 	x.objects = append(x.objects, none)
 	return e, pos
@@ -160,6 +168,7 @@ func (x *Indexer[T]) removeLocked(pos uint32) {
 	}
 	x.byKey[x.entries[last].head.Key] = pos
 	delete(x.byKey, x.entries[pos].head.Key)
+	x.byKey = fit(x.byKey, &x.peak)
 	x.entries = cut(x.entries, pos)
 	x.objects = cut(x.objects, pos)
 }
@@ -175,4 +184,16 @@ func cut[E any](s []E, pos uint32) []E {
 		s = append(make([]E, 0, cap(s)/2), s...)
 	}
 	return s
+}
+
+// fit gives memory back when seven eighths of a map are unused, which maps don't do by
+// themselves. peak is the greatest length of m since it was made.
+func fit[K comparable, V any](m map[K]V, peak *int) map[K]V {
+	if *peak <= 1024 || len(m) > *peak/8 {
+		return m
+	}
+	fitting := make(map[K]V, len(m))
+	maps.Copy(fitting, m)
+	*peak = len(m)
+	return fitting
 }

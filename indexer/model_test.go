@@ -39,7 +39,7 @@ func TestRandomWalkEqualsRebuild(t *testing.T) {
 		indexes: map[string]*indexer.Index[*pod, string]{},
 	}
 	w.toggleIndex("first")
-	for range 10_000 {
+	for range 3000 {
 		w.step()
 		w.check()
 	}

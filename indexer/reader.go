@@ -98,7 +98,8 @@ func (r *Reader[T]) Stats() Stats {
 	defer r.x.mu.RUnlock()
 	s := Stats{Objects: len(r.x.objects)}
 	for _, index := range r.x.indexes[1:] {
-		s.Indexes = append(s.Indexes, index.stats())
+		stats, _ := index.look(nowhere)
+		s.Indexes = append(s.Indexes, stats)
 	}
 	return s
 }

@@ -62,7 +62,11 @@ func (i *Informer[T]) advance(b deltafifo.Batch[T]) (fire []waiter, ended []erro
 			d.syncedAt(i.log.seq() - 1)
 		}
 	}
-	return i.moveLocked(b), i.wakeLocked()
+	fire = i.moveLocked(b)
+	for _, o := range i.overlays {
+		o.follow(i.writes, i.version, i.epoch)
+	}
+	return fire, i.wakeLocked()
 }
 
 // changesLocked turns what the store made of the writes into what handlers are told.
@@ -99,26 +103,34 @@ func otherIdentity[T listwatch.Object](w *indexer.Write[T]) bool {
 }
 
 // moveLocked moves the version, and returns the signals that this fires.
-func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) []waiter {
+func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) (fire []waiter) {
 	if b.Epoch != i.epoch {
 		i.epoch, i.version = b.Epoch, b.Version
 		return i.waiters.all()
 	}
-	if b.Version == "" || b.Version == i.version {
+	if b.Version == "" {
 		return nil
+	}
+	if isOpaque(b.Version) { // it says nothing of the others that the batch has passed
+		for n := range i.writes {
+			fire = append(fire, i.waiters.reachedExactly(i.writes[n].Head.ResourceVersion)...)
+		}
+	}
+	if b.Version == i.version {
+		return fire
 	}
 	if c, err := listwatch.CompareVersions(b.Version, i.version); err == nil && c < 0 {
-		return nil
+		return fire
 	}
 	i.version = b.Version
-	return i.waiters.reached(b.Version)
+	return append(fire, i.waiters.reached(b.Version)...)
 }
 
 // wakeLocked lets the handlers know, ends those that fell too far behind, and returns why.
 func (i *Informer[T]) wakeLocked() (ended []error) {
-	end := i.log.seq()
+	end, objects := i.log.seq(), uint64(i.store.Reader().Len())
 	for _, d := range i.deliveries {
-		if err := d.wake(end); err != nil {
+		if err := d.wake(end, objects); err != nil {
 			i.dropLocked(d)
 			d.end(err)
 			ended = append(ended, fmt.Errorf("informer %s: %s: %w", i.options.Name, d.options.Name, err))

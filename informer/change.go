@@ -33,6 +33,9 @@ func (t ChangeType) String() string {
 	return "ChangeType(" + strconv.Itoa(int(t)) + ")"
 }
 
+// MarshalText returns what String does, so that a ChangeType reads well in JSON.
+func (t ChangeType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // Change is what a handler is told about one key.
 //
 // Objects are shared with the store and with every other handler: they must not be changed.

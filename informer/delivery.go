@@ -45,23 +45,23 @@ type delivery[T listwatch.Object] struct {
 	syncAt    uint64
 	synced    bool
 	delivered uint64
-	handed    int // changes of the run that the handler is in
+	run       []Change[T] // what the handler is in; its parts are not written before the next take
 	panics    uint64
 	stopTimer func() // of the resync; nil when there is none
 }
 
 // wake starts the goroutine that calls the handler, when there is something to tell and none
-// runs. end is the number of the next change that the log will get.
-func (d *delivery[T]) wake(end uint64) error {
+// runs. end is the number of the next change that the log will get, objects how many are held.
+func (d *delivery[T]) wake(end, objects uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended {
 		return nil
 	}
-	if d.options.Policy == EveryEvent && d.lagLocked(end) > uint64(d.options.Backlog) {
+	if d.options.Policy == EveryEvent && d.lagLocked(end, objects) > uint64(d.options.Backlog) {
 		return ErrOverrun
 	}
-	if d.options.Policy == Coalesce && (d.behind || d.lagLocked(end) > uint64(d.options.Backlog)) {
+	if d.options.Policy == Coalesce && (d.behind || d.lagLocked(end, objects) > uint64(d.options.Backlog)) {
 		d.behind = true
 		d.absorbLocked()
 	}
@@ -70,16 +70,17 @@ func (d *delivery[T]) wake(end uint64) error {
 }
 
 // lagLocked is how many live changes wait. Those of the first list do not count for EveryEvent.
-func (d *delivery[T]) lagLocked(end uint64) uint64 {
+// While it is read, again and again perhaps, that is one for each object.
+func (d *delivery[T]) lagLocked(end, objects uint64) uint64 {
 	next := d.cursor.seq()
 	if d.options.Policy == EveryEvent {
 		if d.syncAt == math.MaxUint64 {
-			return 0
+			next += objects
+		} else {
+			next = max(next, d.syncAt+1)
 		}
-		next = max(next, d.syncAt+1)
 	}
-	lag := end - min(next, end)
-	return lag
+	return end - min(next, end)
 }
 
 // absorbLocked moves the unread part of the log into the mailbox.
@@ -130,7 +131,7 @@ func (d *delivery[T]) loop() {
 func (d *delivery[T]) take(told int) (run []Change[T], ok bool) {
 	d.mu.Lock()
 	d.delivered += uint64(told)
-	d.handed = 0
+	d.run = nil
 	if d.ended {
 		d.running = false
 		d.mu.Unlock()
@@ -159,7 +160,7 @@ func (d *delivery[T]) take(told int) (run []Change[T], ok bool) {
 		d.behind, d.buffer = false, nil
 		run = d.cursor.read(runLength, limit)
 	}
-	d.handed = len(run)
+	d.run = run
 	d.running = len(run) > 0
 	d.mu.Unlock()
 	return run, len(run) > 0
@@ -217,7 +218,7 @@ func (d *delivery[T]) end(err error) {
 		return
 	}
 	d.ended = true
-	d.cursor, d.box, d.buffer = cursor[T]{}, mailbox[T]{}, nil // they keep objects alive
+	d.cursor, d.box, d.buffer, d.run = cursor[T]{}, mailbox[T]{}, nil, nil // they keep objects alive
 	running, stopTimer := d.running, d.stopTimer
 	d.stopTimer = nil
 	d.reg.setErr(err) // before anybody can close done
@@ -257,20 +258,30 @@ func (d *delivery[T]) resync(objects []T, end uint64) {
 	d.startLocked()
 }
 
-// keepTimer keeps what stops the timer of the next resync.
+// keepTimer keeps what stops the timer of the next resync, unless the end has come meanwhile.
 func (d *delivery[T]) keepTimer(stop func()) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stopTimer = stop
+	ended := d.ended
+	if !ended {
+		d.stopTimer = stop
+	}
+	d.mu.Unlock()
+	if ended {
+		stop()
+	}
 }
 
 // statsNow returns the numbers of this moment; end is the number of the log's next change.
 func (d *delivery[T]) statsNow(end uint64) HandlerStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.statsLocked(end)
+}
+
+func (d *delivery[T]) statsLocked(end uint64) HandlerStats {
 	s := HandlerStats{Name: d.options.Name, Delivered: d.delivered, Behind: d.behind, Panics: d.panics, Synced: d.synced}
 	if !d.ended {
-		s.Pending = uint64(d.box.len+d.handed) + end - min(d.cursor.seq(), end)
+		s.Pending = uint64(d.box.len+len(d.run)) + end - min(d.cursor.seq(), end)
 	}
 	return s
 }

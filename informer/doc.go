@@ -17,15 +17,24 @@
 // that puts keys into a work queue, which is the first half of a controller. A [Factory] runs
 // many informers as one.
 //
+// A step that has written must not decide by a store that does not show it yet. It parks its key
+// until the store does, with the signal of [Informer.Reached] as workqueue.Result.Await; or it
+// reads through an [Overlay], which shows own writes at once.
+//
+// What goes on inside tell [Informer.Health] and [Informer.Stats], along the whole line of one key
+// [Informer.Explain], and to a browser [DebugHandler].
+//
 // Objects in the store and in changes are shared: they must not be changed. Package fakes has
 // a detector for that.
 //
 // # Guarantees
 //
 //  1. Convergence: once changes stop and the server answers, the store equals the collection
-//     (TestSimulation, TestHourlyRelistRepairsSilentLoss).
+//     (TestSimulation, TestHourlyRelistRepairsSilentLoss, TestServerThatBeginsEachWatchAnew,
+//     TestVersionsWithoutOrder, TestFailuresOfAnyShape, TestFirstReadBreaksOff).
 //  2. No time travel: the states that a handler or a reader sees of a key are a subsequence of
-//     the server's; only a restored server begins a new epoch (TestSimulation, TestRestoredServer).
+//     the server's; only a restored server begins a new epoch (TestSimulation, TestRestoredServer,
+//     TestRestoredToTheSameVersions, TestRestoreInTheMiddleOfACompare, TestBookmarkFromTheFuture).
 //  3. Cache before handler: when a handler is told, the store and every index show that state
 //     or a later one (TestCacheBeforeHandler).
 //  4. One voice: calls of one handler never overlap; for each key they are in order: add,
@@ -38,19 +47,36 @@
 //  8. Synced means delivered: a registration is synced when its handler has returned from the
 //     last initial add (TestSyncedMeansDelivered, TestEmptyCollectionSyncsAtOnce).
 //  9. Bounded: a blocked handler costs memory in the number of keys; under EveryEvent its
-//     backlog. What was told or replaced is garbage (TestBlockedHandlerIsFoldedPerKey,
-//     TestBlockedHandlerHoldsFewObjects, TestEveryEventEndsWithOverrun,
-//     TestIdleInformerHoldsNoOldObject).
+//     backlog. Lists, watches and handlers that have ended cost none, and what was told or
+//     replaced is garbage (TestBlockedHandlerIsFoldedPerKey, TestBlockedHandlerHoldsFewObjects,
+//     TestBoundsOfBlockedHandlers, TestBoundsOfFirstListInVain, TestEveryEventEndsWithOverrun,
+//     TestBoundsOfRelists, TestBoundsOfAWeek, TestBoundsOfHandlersThatGo,
+//     TestIdleInformerHoldsNoOldObject, TestBoundsOfIdleInformers).
 //  10. A fault of a handler, of an index or of OnError stays its own, and is heard without any
 //     lock (TestPanicOfAHandlerStaysItsOwn, TestHandlerThatEndsItsGoroutine, TestOverrunIsHeard,
 //     TestFaultOfAnIndexIsHeard, TestPanicsOfOnErrorAreSurvived,
 //     TestPanicOfASignalFunctionIsSurvived).
-//  11. A late handler gets its own initial adds and misses nothing (TestLateHandlerMissesNothing).
+//  11. A late handler gets its own initial adds and misses nothing, whenever and wherever it comes
+//     from (TestLateHandlerMissesNothing, TestHandlerComesAtAnyMoment).
 //  12. Nothing left behind: when Run has returned, no goroutine, timer or callback lives on, and
 //     nothing holds the informer (TestRunWaitsForHandlers, TestStopsWhileTheSourceHangs,
 //     TestEndedRegistrationLeavesItsContext, TestStoppedInformerIsGarbage).
-//  13. Own writes are seen: a signal fires when the store has reached a version
-//     (TestReachedFollowsEventsAndBookmarks).
+//  13. Own writes are seen: a signal fires when the store has reached a version, not before, and
+//     however many are waited for (TestReachedFollowsEventsAndBookmarks, TestReachedIsBounded,
+//     TestReachedOfOpaqueVersionsThatWerePassed, TestStepIsParkedUntilTheCacheShowsItsWrite).
+//  14. An overlay shows own writes at once, nothing that the store knows to be over, and says when
+//     it has lost one; its memory is bounded (TestOverlayShowsOwnWrites,
+//     TestOverlayNeverGoesBehindTheCache, TestOverlayBeforeHandler, TestOverlaySaysWhatItHasLost,
+//     TestOverlayIsBounded, fakes/simulation.TestControllerWithOverlayNeverOverCreates).
+//  15. An explanation is true of the moment: what a handler was told and what it shows to be waiting
+//     lead to what the store holds. A refused key is named by Health and Explain until a state of
+//     it is taken (TestExplainIsTrueAtEachStep, TestExplainAtRest, TestExplainShowsTheQueue,
+//     TestExplainBesideEverything, TestRefusedKeyIsNamed).
+//  16. The debug page only reads, shows no object that was not asked for, takes no name for
+//     anything else, and asks nothing of anybody; who does not mount it does not link it
+//     (TestDebugOnlyReads, TestDebugHidesObjects, TestDebugPageIsEscaped,
+//     TestDebugListsNoMoreThanItsLimit, TestDebugPageInABrowser,
+//     internal/project.TestNobodyLinksTheDebugPage).
 //
 // # Concurrency
 //

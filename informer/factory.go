@@ -28,9 +28,9 @@ type Factory struct {
 // member is an informer without its type.
 type member struct {
 	informer interface {
+		Inspected
 		Run(context.Context) error
 		WaitForSync(context.Context) error
-		Health() Health
 	}
 	cancel context.CancelFunc // nil before it was started
 	done   chan struct{}      // closed when its Run has returned
@@ -172,6 +172,18 @@ func (f *Factory) Health() []Health {
 	var all []Health
 	for _, name := range f.names {
 		all = append(all, f.members[name].informer.Health())
+	}
+	return all
+}
+
+// Informers returns the informers, in the order in which they were made, to be looked at without
+// their types.
+func (f *Factory) Informers() []Inspected {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []Inspected
+	for _, name := range f.names {
+		all = append(all, f.members[name].informer)
 	}
 	return all
 }

@@ -41,19 +41,19 @@ func (i *Informer[T]) AddHandler(ctx context.Context, h Handler[T], o HandlerOpt
 		d.cancel(listwatch.ErrStopped)
 		return nil, fmt.Errorf("informer %s: handler %s: %w", i.options.Name, o.Name, listwatch.ErrStopped)
 	}
-	i.admitLocked(d)
+	i.admitLocked(ctx, d)
 	if i.state == isRunning {
 		i.armResyncLocked(d)
 	}
-	d.unhook = context.AfterFunc(ctx, func() { i.remove(d, context.Cause(ctx)) })
 	d.reg.remove = func() { i.remove(d, nil) }
 	return d.reg, nil
 }
 
 // admitLocked gives a new handler the state of the store and the log from there on.
-func (i *Informer[T]) admitLocked(d *delivery[T]) {
+func (i *Informer[T]) admitLocked(ctx context.Context, d *delivery[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.unhook = context.AfterFunc(ctx, func() { i.remove(d, context.Cause(ctx)) })
 	d.cursor = cursor[T]{node: i.log.end}
 	last := i.log.seq() - 1
 	for _, o := range i.store.Reader().List() {
@@ -68,11 +68,12 @@ func (i *Informer[T]) admitLocked(d *delivery[T]) {
 	}
 }
 
+// remove ends a delivery. It leaves the informer after that, so that Run can wait for it.
 func (i *Informer[T]) remove(d *delivery[T], err error) {
-	i.mu.Lock()
-	i.dropLocked(d)
-	i.mu.Unlock()
 	d.end(err)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.dropLocked(d)
 }
 
 func (i *Informer[T]) dropLocked(d *delivery[T]) {

@@ -18,7 +18,11 @@ type Health struct {
 	Version string
 	// Objects is the number of objects in the store.
 	Objects int
-	// Queued is the number of keys between reading and storing.
+	// Age is for how long nothing was heard of the server: neither a page nor an event nor a
+	// bookmark. What the store shows may be that old. Zero before the first.
+	Age time.Duration
+	// Queued is the number of keys between reading and storing: by so many keys the store lags
+	// behind what was read.
 	Queued int
 	// Drift counts what a comparing list found that the watch had missed.
 	Drift uint64
@@ -49,6 +53,9 @@ func (i *Informer[T]) Health() Health {
 		Queued:  queue.Keys,
 		Drift:   queue.Drift,
 		Source:  i.reflector.Health(),
+	}
+	if heard := h.Source.LastProgress; !heard.IsZero() {
+		h.Age = max(0, i.options.Clock.Since(heard))
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -55,6 +55,7 @@ type Informer[T listwatch.Object] struct {
 	ran        error          // what Run returned
 	log        log[T]         // what handlers read
 	deliveries []*delivery[T] // in the order of registration
+	overlays   []*Overlay[T]
 	waiters    waiters
 	version    string // everything up to it is in the store
 	epoch      uint64
@@ -174,6 +175,9 @@ func (i *Informer[T]) stop(err error) {
 		d.end(listwatch.ErrStopped)
 	}
 	i.workers.Wait()
+	for _, d := range deliveries {
+		<-d.reg.done // the end of its context may be at it
+	}
 }
 
 func (i *Informer[T]) pop(ctx context.Context) error {
@@ -223,13 +227,18 @@ func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 // Synced returns the signal that fires when the store holds the whole first list.
 func (i *Informer[T]) Synced() *listwatch.Signal { return &i.synced }
 
-// Reached returns a signal that fires once the store shows everything up to version: a
-// reconciler can wait for its own write. It fires at once when that is so already, and for all
-// versions when the server was restored and versions went back. A version that is not a number
-// is reached when the collection stands at exactly that one; "" is reached always. Calls for
-// one version share a signal, which is the informer's to fire. It is kept until
-// then or until Run ends; after that nothing fires any more, so a step that waits should have a
-// deadline, as a parked key has.
+// Reached returns a signal that fires once the store shows everything up to version, but for what
+// was refused: a reconciler can wait for its own write. The version must be one of this collection's
+// server, from its present life. The signal fires at once when that is shown already, and for all
+// versions when the server was restored and versions went back. A version that is not a number is
+// reached when the collection stands at exactly that one, or an object is stored in that state; ""
+// is reached always.
+//
+// Calls for one version share a signal, which is the informer's to fire. When more than 65,536
+// versions are waited for, further ones share the signal of a newer one, and the oldest that is not
+// a number is given up. A signal is kept until it fires or Run ends; after that nothing fires any
+// more, so a step that waits should have a deadline, as a parked key has. When the key comes again
+// by its deadline the store is still behind: set workqueue.Result.After, or ask Fired.
 func (i *Informer[T]) Reached(version string) *listwatch.Signal {
 	i.mu.Lock()
 	defer i.mu.Unlock()

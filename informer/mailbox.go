@@ -96,19 +96,41 @@ func (m *mailbox[T]) take(into []Change[T], n int, limit uint64) []Change[T] {
 	for ; n > 0 && m.first != nil && m.first.seq <= limit; n-- {
 		p := m.first
 		m.remove(p)
-		switch p.kind {
-		case pendingAdd:
-			into = append(into, Change[T]{Type: Add, Key: p.key, Object: p.now, Initial: p.initial})
-		case pendingUpdate:
-			into = append(into, Change[T]{Type: Update, Key: p.key, Object: p.now, Old: p.old})
-		case pendingSync:
-			into = append(into, Change[T]{Type: Update, Key: p.key, Object: p.now, Old: p.now, Resync: true})
-		case pendingDelete:
-			into = append(into, Change[T]{Type: Delete, Key: p.key, Object: p.gone, Old: p.old, Unknown: p.unknown})
-		case pendingSwap:
-			into = append(into,
-				Change[T]{Type: Delete, Key: p.key, Object: p.gone, Old: p.old, Unknown: p.unknown},
-				Change[T]{Type: Add, Key: p.key, Object: p.now, Initial: p.initial})
+		into = p.tell(into)
+	}
+	return into
+}
+
+// tell appends what p tells to into.
+func (p *pending[T]) tell(into []Change[T]) []Change[T] {
+	switch p.kind {
+	case pendingAdd:
+		into = append(into, Change[T]{Type: Add, Key: p.key, Object: p.now, Initial: p.initial})
+	case pendingUpdate:
+		into = append(into, Change[T]{Type: Update, Key: p.key, Object: p.now, Old: p.old})
+	case pendingSync:
+		into = append(into, Change[T]{Type: Update, Key: p.key, Object: p.now, Old: p.now, Resync: true})
+	case pendingDelete:
+		into = append(into, Change[T]{Type: Delete, Key: p.key, Object: p.gone, Old: p.old, Unknown: p.unknown})
+	case pendingSwap:
+		into = append(into,
+			Change[T]{Type: Delete, Key: p.key, Object: p.gone, Old: p.old, Unknown: p.unknown},
+			Change[T]{Type: Add, Key: p.key, Object: p.now, Initial: p.initial})
+	}
+	return into
+}
+
+// about appends what waits about a key to into, oldest first.
+func (m *mailbox[T]) about(k listwatch.Key, into []Change[T]) []Change[T] {
+	if m.fold {
+		if p, ok := m.byKey[k]; ok {
+			into = p.tell(into)
+		}
+		return into
+	}
+	for p := m.first; p != nil; p = p.next {
+		if p.key == k {
+			into = p.tell(into)
 		}
 	}
 	return into

@@ -122,8 +122,9 @@ func TestWaitForSyncDoesNotPoll(t *testing.T) {
 		}
 		require.ErrorIs(t, f.WaitForSync(done), context.Canceled)
 		stop := runFactory(t, f)
-		require.NoError(t, f.WaitForSync(t.Context()))
 		begin = time.Now()
+		require.NoError(t, f.WaitForSync(t.Context()))
+		require.Zero(t, time.Since(begin), "who waits is told, and does not ask")
 		require.NoError(t, f.WaitForSync(t.Context()))
 		require.Zero(t, time.Since(begin))
 		require.NoError(t, stop())
@@ -350,6 +351,18 @@ func TestVersionIsExactOrNone(t *testing.T) {
 		objects, version := r.Indexer().Snapshot()
 		require.Len(t, objects, 5)
 		require.Equal(t, s.Version(), version)
+
+		s.Pause()
+		for n := range 5 {
+			r.put(fmt.Sprint(n), "3")
+		}
+		require.NoError(t, s.Compact(s.Version()))
+		during = nil
+		s.Resume()
+		time.Sleep(time.Minute)
+		r.sync()
+		require.Equal(t, []string{`5 at ""`, `5 at ""`}, during, "a relist between two states")
+		require.Equal(t, s.Version(), r.Indexer().Version())
 	})
 }
 

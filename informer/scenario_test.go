@@ -228,7 +228,7 @@ func TestBookmarkIsNoEvent(t *testing.T) {
 		before, _ := r.Indexer().Get(key("a"))
 		for range 30 { // half an hour of writes to other kinds, more of them than history keeps
 			r.server.Advance(1000)
-			time.Sleep(time.Minute + time.Second)
+			time.Sleep(time.Minute + 3*time.Second) // from the last bookmark of a watch to the first of the next
 			require.NoError(t, r.server.Compact(r.server.Version()))
 		}
 		r.server.Cut(nil)

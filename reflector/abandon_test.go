@@ -151,11 +151,12 @@ func TestWatchContextsEnd(t *testing.T) {
 		stop := start(t, reflector.New[*row](source, newSink(newJournal()), o))
 		advance(time.Minute)
 		require.Len(t, contexts, 4)
+		for _, ctx := range contexts[:3] {
+			require.Error(t, ctx.Err(), "a call that has returned leaves nothing open")
+		}
 		require.NoError(t, contexts[3].Err())
 		stop()
-		for _, ctx := range contexts {
-			require.Error(t, ctx.Err())
-		}
+		require.Error(t, contexts[3].Err())
 	})
 }
 

@@ -32,8 +32,8 @@ type call struct {
 	over  bool
 	stops []func()
 	// sunk is the first failure of the sink within the call.
-	sunk         error
-	heard, moved bool
+	sunk               error
+	heard, moved, news bool
 	// idle is how long there may be no progress, since last; 0: no such deadline.
 	idle time.Duration
 	last time.Time
@@ -171,6 +171,9 @@ func (c *call) stopIdle() {
 func (c *call) checkIdle() {
 	now := c.clock.Now()
 	c.mu.Lock()
+	if now.Before(c.last) {
+		c.last = now // the clock has gone back
+	}
 	wait := c.last.Add(c.idle).Sub(now)
 	if c.inside > 0 {
 		wait = c.idle
@@ -230,17 +233,17 @@ func (c *call) sink(f func() error) error {
 }
 
 // note keeps what a batch of a watch has shown.
-func (c *call) note(moved bool) {
+func (c *call) note(moved, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.heard = true
-	c.moved = c.moved || moved
+	c.moved, c.news = c.moved || moved, c.news || news
 }
 
-func (c *call) seen() (heard, moved bool) {
+func (c *call) seen() (heard, moved, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.heard, c.moved
+	return c.heard, c.moved, c.news
 }
 
 // safely makes an error of a panic of f.

@@ -35,7 +35,8 @@ func (s *schedule) disarm() {
 		s.stop = nil
 	}
 	if s.cancel != nil {
-		s.cancel(errSuperseded)
+		s.cancel(errSuperseded) // it may end later than the next one
+		s.cancel = nil
 	}
 }
 
@@ -76,17 +77,19 @@ func (r *Reflector[T]) compareSoon() {
 }
 
 // compareDue begins a comparing list. Versions that can't be ordered don't allow one beside a
-// watch: then the watch ends, and an ordinary list takes its place.
+// watch, and a watch that may be dead would repair nothing beyond the position: then the watch ends,
+// and an ordinary list takes its place.
 func (r *Reflector[T]) compareDue(generation uint64) {
 	_, err := listwatch.CompareVersions(r.ledger.position(), "0")
-	opaque := err != nil
+	opaque, alive := err != nil, r.ledger.alive()
 	r.mu.Lock()
 	if generation != r.compare.generation || r.active == 0 || r.ctx.Err() != nil {
 		r.mu.Unlock()
 		return
 	}
+	periodic := !r.compare.soon
 	r.compare.soon, r.compare.stop = false, nil
-	if opaque {
+	if opaque || periodic && !alive {
 		r.mu.Unlock()
 		r.endWatch(wantList)
 		return
@@ -102,13 +105,14 @@ func (r *Reflector[T]) compareDue(generation uint64) {
 	if r.compare.latest {
 		p.match = listwatch.MatchLatest
 	}
-	r.group.Go(func() { r.newComparison(ctx, p).run() })
+	r.group.Go(func() { r.newComparison(ctx, cancel, p).run() })
 }
 
 // comparison is one comparing list beside the watch. It doesn't retry: the next one does.
 type comparison[T listwatch.Object] struct {
 	r        *Reflector[T]
 	ctx      context.Context
+	cancel   context.CancelCauseFunc
 	snapshot listwatch.Snapshot[T]
 	plan     plan
 	// What was known when it began: a gap that the position had passed is repaired by it.
@@ -118,8 +122,8 @@ type comparison[T listwatch.Object] struct {
 	passed   bool
 }
 
-func (r *Reflector[T]) newComparison(ctx context.Context, p plan) *comparison[T] {
-	c := &comparison[T]{r: r, ctx: ctx, plan: p, position: r.ledger.position(), note: r.ledger.note()}
+func (r *Reflector[T]) newComparison(ctx context.Context, cancel context.CancelCauseFunc, p plan) *comparison[T] {
+	c := &comparison[T]{r: r, ctx: ctx, cancel: cancel, plan: p, position: r.ledger.position(), note: r.ledger.note()}
 	c.gap, c.passed = r.ledger.lost()
 	if p.match == listwatch.MatchNotOlder {
 		c.plan.version = c.position
@@ -173,16 +177,16 @@ func (c *comparison[T]) page(o outcome) (done bool, err error) {
 		return false, fmt.Errorf("%w: list of version %s after %s", listwatch.ErrTooLargeVersion, version, c.position)
 	}
 	if token != "" {
-		c.plan.token, c.plan.listed = token, version
+		c.plan = c.plan.next(o.meta)
 		return false, nil
 	}
 	if err := safely("sink", func() error { return c.snapshot.Commit(version) }); err != nil {
 		return false, &sinkError{err}
 	}
-	c.r.ledger.committed(version, listwatch.Compare, c.note, c.r.o.Clock.Now())
 	if c.passed {
 		c.r.ledger.mend(c.gap)
 	}
+	c.r.ledger.committed(version, listwatch.Compare, c.note, c.r.o.Clock.Now())
 	return true, nil
 }
 
@@ -203,8 +207,9 @@ func (c *comparison[T]) end(err error) {
 	lost, passed := r.ledger.lost()
 	f := classify(err)
 	r.mu.Lock()
-	cancel := r.compare.cancel
-	r.compare.cancel = nil
+	if superseded = c.ctx.Err() != nil; !superseded {
+		r.compare.cancel = nil
+	}
 	switch {
 	case superseded, r.listing:
 	case err != nil:
@@ -220,7 +225,7 @@ func (c *comparison[T]) end(err error) {
 		r.armRelistLocked()
 	}
 	r.mu.Unlock()
-	cancel(errSuperseded)
+	c.cancel(errSuperseded)
 	if f.class == classTooNew && !superseded {
 		r.endWatch(wantLatest)
 	}

@@ -21,17 +21,20 @@
 //
 //   - a watch that ends, is reset, refused or timed out is taken up from the last version, with
 //     a pause unless it has brought news or lived for a second;
-//   - 429 waits for the server's hint, if that is longer than the pause;
+//   - 429 waits for the server's hint, if that is longer than the pause, but an hour at most;
 //   - 401, 403 and 404 are tried again where they were met, with a pause;
-//   - 5xx the same, and for [Options].ServerErrorsBeforeList; then a list follows;
+//   - 5xx, and watches that end at once without news, the same for [Options].ServerErrorsBeforeList;
+//     then a list follows;
+//   - when the periodic list is due and nothing shows that the watch works, an ordinary list takes the
+//     watch's place: it repairs also what a watch that is denied, or dead, will never tell;
 //   - an expired version (410 in any form) brings a list not older than it, any other ERROR
 //     event a list after a pause;
 //   - two watches in a row without a sign of life bring a probe: a server that was restored is
 //     silent on a watch from its future. A latest list older than the position proves the
 //     restore; it is read once more and believed. When the versions are past the position by
 //     then, the sink tells from objects that are listed in older states than it holds;
-//   - an event that cannot be taken is a gap: reported once, and repaired by a comparing list
-//     beside the watch once the position has passed it. When the watch ends before that, an
+//   - an event that cannot be taken, or goes back, is a gap: reported once, and repaired by a
+//     comparing list beside the watch once the position has passed it. When the watch ends before that, an
 //     ordinary list takes its place;
 //   - an answer that cannot be taken at all, twice at one version, brings a list.
 //
@@ -42,10 +45,13 @@
 //  2. The position never goes back but by a restore that the server has shown twice. (TestStepListing,
 //     TestSimulation)
 //  3. Once changes stop and the server answers, the sink equals the server. (TestSimulation)
-//  4. A comparing list changes nothing when nothing was lost. (TestSimulation)
+//  4. A comparing list changes nothing when nothing was lost, and one that was superseded nothing
+//     at all. (TestSimulation, TestSupersededCompareEndsLate)
 //  5. Pages of two versions are never joined, and a list that announces more than it brings is
 //     not taken for whole. (TestStepListing)
-//  6. No answer of a server makes it send requests round and round without a pause. (TestNothingSpins)
+//  6. No answer of a server makes it send requests round and round without a pause; only an event
+//     that is new lets the next watch begin at once. (TestNothingSpins, TestNewsInNoTimeIsPaced,
+//     TestCircleOfPages)
 //  7. A relist never takes anything from the sink before it is complete. (TestRelistNeverEmptiesTheSink)
 //  8. A watch is given up at its timeout plus the slack, a list or initial stream when it makes
 //     no progress; the time that the sink takes does not count. (TestBlockedSinkIsNotADeadServer)
@@ -56,7 +62,17 @@
 //     are refused; everything else has ended when Run returns. (TestListThatIgnoresItsContextIsAbandoned)
 //  12. Idle, it costs one goroutine beside the caller of Run, the one inside Watch.
 //     (TestIdleCostsOneGoroutine)
-//  13. Pauses are by the injected clock alone. (TestInjectedClockDrivesRetries)
+//  13. Pauses are by the injected clock alone, and one that is set back prolongs no deadline by more
+//     than itself. (TestInjectedClockDrivesRetries, TestListIsGivenUpWhenTheClockGoesBack)
+//  14. Where lists work and watches don't, the sink follows by lists: after ServerErrorsBeforeList, or at
+//     the latest the second time that Relist is due. (TestWatchesThatNeverWork)
+//  14. What it remembers of failures does not grow with them. (TestBoundsOfFailures,
+//     TestRefusalsAreBounded)
+//  15. A refused object is named by Health until a state that is not older was taken, or a list
+//     that could show it did without it. (TestRefusalStandsWhateverCameBeforeIt,
+//     TestRefusalWithoutVersionStandsUntilItsGapIsMended, TestRefusalStandsAfterAListThatIsOlder,
+//     TestRefusalStandsAfterAListThatFails, TestRefusalComesBackWithTheEvent,
+//     TestRefusalEndsWithTheEpoch)
 //
 // # Concurrency
 //

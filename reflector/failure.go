@@ -43,11 +43,14 @@ const (
 	classServer                   // 5xx, and what cannot be told
 )
 
+// maxHint bounds what a server may ask to wait: nobody freezes a cache by a header.
+const maxHint = time.Hour
+
 // failure is an error as the machine sees it.
 type failure struct {
 	class class
 	event bool          // an ERROR event of a running watch
-	hint  time.Duration // what the server asks to wait
+	hint  time.Duration // what the server asks to wait, at most maxHint
 }
 
 // classify sorts an error by the sentinels of the root package and the status code.
@@ -59,7 +62,7 @@ func classify(err error) failure {
 	var f failure
 	code := 0
 	if errors.As(err, &status) {
-		f.event, f.hint, code = status.Event, status.RetryAfter, status.Code
+		f.event, f.hint, code = status.Event, min(status.RetryAfter, maxHint), status.Code
 	}
 	f.class = classOf(err, code)
 	return f

@@ -63,14 +63,15 @@ type Health struct {
 	// Lists, Watches, Probes and Compares count requests: lists by complete reads begun, not
 	// by pages.
 	Lists, Watches, Probes, Compares uint64
-	// Gaps counts what watches delivered and could not be taken.
+	// Gaps counts what watches delivered and could not be taken; what went back counts once at each
+	// position.
 	Gaps uint64
 	// Restores counts the restored servers whose state was believed.
 	Restores uint64
 	// Abandoned counts the calls of the source that ignored their context.
 	Abandoned uint64
-	// Refused lists objects that could not be taken and have not been since, at most 100, in
-	// no particular order.
+	// Refused lists objects that could not be taken and have not been since, at most
+	// [MaxRefused], in no particular order.
 	Refused []Refusal
 }
 
@@ -85,5 +86,5 @@ type Refusal struct {
 	Time time.Time
 }
 
-// maxRefused bounds the refusals that are remembered.
-const maxRefused = 100
+// MaxRefused bounds the refusals that are remembered. Health.Refused has no more.
+const MaxRefused = 100

@@ -24,7 +24,7 @@ func (s *initial[T]) take(events []listwatch.Event[T]) error {
 	if s.synced {
 		return s.r.take(s.c, events)
 	}
-	s.c.note(false)
+	s.c.note(false, false)
 	s.r.ledger.progress(s.r.o.Clock.Now())
 	for i, event := range events {
 		if event.Type == listwatch.Synced {
@@ -81,7 +81,7 @@ func (s *initial[T]) commit(version string) error {
 	if err := s.flush(); err != nil {
 		return err
 	}
-	if version == "" {
+	if version == "" || version == "0" {
 		return fmt.Errorf("%w: an end mark without a version", listwatch.ErrProtocol)
 	}
 	if e := s.r.step(input{kind: inSynced, meta: listwatch.ListMeta{ResourceVersion: version}}); e.do != doCommit {
@@ -93,10 +93,10 @@ func (s *initial[T]) commit(version string) error {
 	}
 	s.r.step(in)
 	s.synced, s.listed = true, nil
-	s.c.note(true)
+	s.c.note(true, true)
 	s.c.stopIdle()
 	left := s.watchTimeout - s.r.o.Clock.Since(s.c.began)
-	s.c.endAfter(max(left, 0)+s.r.o.WatchSlack, errDeadline)
+	s.c.endAfter(sum(max(left, 0), s.r.o.WatchSlack), errDeadline)
 	s.r.ledger.enter(Watching, s.r.o.Clock.Now())
 	s.r.connect(s.c)
 	return nil

@@ -18,9 +18,13 @@ type ledger struct {
 	// refused holds refusals by key, each with the number of the note.
 	refused map[listwatch.Key]refusal
 	notes   uint64
-	// told holds the gaps that were reported, at most maxRefused.
+	// more: there are refusals that are not in refused.
+	more bool
+	// told holds the gaps that were reported, at most MaxRefused.
 	told map[gapID]struct{}
 	gap  gap
+	// heard: a watch has delivered something since the last complete list.
+	heard bool
 }
 
 type refusal struct {
@@ -28,9 +32,12 @@ type refusal struct {
 	note uint64
 }
 
+// gapID tells one gap from another. What went back at one position is one gap: a source that begins
+// anew repeats all it has.
 type gapID struct {
 	key     listwatch.Key
 	version string
+	back    bool
 }
 
 // gap is what a watch lost since the last complete list. It is behind the position once every
@@ -93,13 +100,13 @@ func (l *ledger) progress(now time.Time) {
 	l.h.LastProgress = now
 }
 
-// committed notes a complete list. Gaps from before it are repaired, and what it did not
-// refuse after note is no longer refused.
+// committed notes a complete list. Gaps from before it are repaired. What was refused up to note
+// is no longer refused, unless it can be newer than the list.
 func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropRefusedLocked(note)
-	l.h.LastProgress = now
+	l.dropRefusedLocked(version, mode, note)
+	l.h.LastProgress, l.heard = now, false
 	if mode == listwatch.Compare {
 		return
 	}
@@ -117,7 +124,7 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 func (l *ledger) taken(position string, objects bool, now time.Time) (moved, passed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.h.LastProgress, l.h.Failures = now, 0
+	l.h.LastProgress, l.h.Failures, l.heard = now, 0, true
 	if objects {
 		l.h.LastEvent = now
 	}
@@ -130,33 +137,46 @@ func (l *ledger) taken(position string, objects bool, now time.Time) (moved, pas
 	return true, l.gap.open && !before && l.passedLocked()
 }
 
+// alive reports whether a watch has delivered something since the last complete list. What a list
+// shows beyond the position may be left to such a watch only.
+func (l *ledger) alive() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard
+}
+
 func (l *ledger) passedLocked() bool {
 	return l.gap.moves == 0 && !older(l.h.Position, l.gap.version)
 }
 
-// lose notes a gap and reports whether it is a new one. A known version that the position has
-// passed leaves nothing to wait for.
-func (l *ledger) lose(key listwatch.Key, version string) bool {
+// lose notes a gap and reports whether it is a new one, and whether the position has passed it: then
+// there is nothing to wait for.
+func (l *ledger) lose(h listwatch.Head, back bool) (news, passed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id := gapID{key: key, version: version}
+	version := h.ResourceVersion
+	id := gapID{key: h.Key, version: version}
 	if version == "" {
 		id.version = l.h.Position
 		l.gap.moves = 2
 	} else if l.gap.version == "" || older(l.gap.version, version) {
 		l.gap.version = version
 	}
+	if back {
+		id = gapID{version: l.h.Position, back: true}
+	}
 	l.gap.open = true
 	l.gap.losses++
+	passed = l.passedLocked()
 	if _, told := l.told[id]; told {
-		return false
+		return false, passed
 	}
-	if l.told == nil || len(l.told) >= maxRefused {
+	if l.told == nil || len(l.told) >= MaxRefused {
 		l.told = make(map[gapID]struct{})
 	}
 	l.told[id] = struct{}{}
 	l.h.Gaps++
-	return true
+	return true, passed
 }
 
 // lost returns the gap, and whether the position has passed it.
@@ -179,8 +199,10 @@ func (l *ledger) refuse(h listwatch.Head, reason error, now time.Time) (news boo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old, again := l.refused[h.Key]
-	if !again && len(l.refused) >= maxRefused {
-		return true
+	if !again && len(l.refused) >= MaxRefused {
+		news = !l.more
+		l.more = true
+		return news
 	}
 	if l.refused == nil {
 		l.refused = make(map[listwatch.Key]refusal)
@@ -198,19 +220,29 @@ func (l *ledger) note() uint64 {
 	return l.notes
 }
 
-// accept forgets the refusal of a key.
-func (l *ledger) accept(k listwatch.Key) {
+// accept forgets the refusal of a key, of which a watch has delivered that version. An object may
+// have been refused before what came earlier in the same read is delivered.
+func (l *ledger) accept(k listwatch.Key, version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	r, refused := l.refused[k]
+	if !refused || older(version, r.ResourceVersion) || r.ResourceVersion == "" && l.gap.open {
+		return
+	}
 	delete(l.refused, k)
 	l.refusals.Store(int64(len(l.refused)))
 }
 
-func (l *ledger) dropRefusedLocked(note uint64) {
+func (l *ledger) dropRefusedLocked(version string, mode listwatch.Mode, note uint64) {
 	for k, r := range l.refused {
-		if r.note <= note {
+		switch {
+		case r.note > note:
+		case mode != listwatch.Reset && older(version, r.ResourceVersion):
+		case mode == listwatch.Compare && r.ResourceVersion == "" && l.gap.open:
+		default:
 			delete(l.refused, k)
 		}
 	}
+	l.more = l.more && len(l.refused) >= MaxRefused
 	l.refusals.Store(int64(len(l.refused)))
 }

@@ -140,9 +140,6 @@ func (r *Reflector[T]) known(c *call, s listwatch.Snapshot[T]) func(listwatch.He
 		}
 		defer c.leave()
 		_ = c.sink(func() error { held = s.Known(h); return nil })
-		if held {
-			r.accepted(h.Key)
-		}
 		return held
 	}
 }
@@ -180,19 +177,11 @@ func (r *Reflector[T]) put(ctx context.Context, s listwatch.Snapshot[T], objects
 		case bad:
 			good = append(good, object)
 		}
-		r.accepted(h.Key)
 	}
 	if len(good) == 0 {
 		return nil
 	}
 	return s.Put(ctx, good...)
-}
-
-// accepted forgets that an object under this key was refused.
-func (r *Reflector[T]) accepted(k listwatch.Key) {
-	if r.ledger.refusals.Load() > 0 {
-		r.ledger.accept(k)
-	}
 }
 
 // head reads what must be known of an object, and fails when it lacks a name or version.

@@ -57,6 +57,7 @@ type input struct {
 	elapsed time.Duration      // since before the request was sent
 	heard   bool               // the watch delivered an event or a bookmark
 	moved   bool               // the watch moved the position
+	news    bool               // the watch moved it by an object, or completed a list
 	gap     bool               // the watch has lost something behind the position
 	want    want
 
@@ -95,6 +96,8 @@ type plan struct {
 	limit   int64
 	token   string // of the next page
 	listed  string // the version of the pages so far
+	pages   int    // their number
+	seen    string // the token at the last number that is a power of two: none comes again
 }
 
 type rules struct {
@@ -136,7 +139,8 @@ type machine struct {
 	silent int
 	// badAt is where the last answer that could not be taken was met.
 	badAt string
-	// serverErrorsSince is when the present run of server errors began.
+	// serverErrorsSince is when the present run of server errors, or of watches that end at once
+	// without news, began.
 	serverErrorsSince time.Time
 }
 
@@ -208,7 +212,7 @@ func (m *machine) latest(mode listwatch.Mode) effect {
 // whole reads the list in progress once more from its beginning, in one piece.
 func (m *machine) whole() effect {
 	p := m.plan
-	p.limit, p.token, p.listed = 0, "", ""
+	p.limit, p.token, p.listed, p.pages, p.seen = 0, "", "", 0, ""
 	return effect{do: doList, list: p}
 }
 

@@ -24,7 +24,7 @@ var (
 )
 
 func paged(p plan, token, listed string) plan {
-	p.token, p.listed = token, listed
+	p.token, p.listed, p.pages, p.seen = token, listed, 1, token
 	return p
 }
 
@@ -84,6 +84,8 @@ func TestStepListing(t *testing.T) {
 	ownStream := started(phaseNone, plan{})
 	ownStream.pageSize = 7
 	secondPage := started(phaseListing, paged(firstPages, "C1", "20"))
+	thirdPage := secondPage
+	thirdPage.plan.token, thirdPage.plan.pages = "C2", 3
 	wholePage := started(phaseListing, paged(limited(firstPages, 0), "C1", "20"))
 	again := effect{do: doStream, list: stream}
 	relistAgain := effect{do: doList, list: notOlder}
@@ -104,6 +106,7 @@ func TestStepListing(t *testing.T) {
 		{name: "expired token of a whole list", m: wholePage, in: page("", "", because(classExpired)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "pages of two snapshots", m: secondPage, in: page("21", "", failure{}), do: doList, list: limited(firstPages, 0), reported: true},
 		{name: "page that names itself", m: secondPage, in: page("20", "C1", failure{}), do: doList, list: limited(firstPages, 0), reported: true},
+		{name: "page that names an earlier one", m: thirdPage, in: page("20", "C1", failure{}), do: doList, list: limited(firstPages, 0), reported: true},
 		{name: "token was stripped", m: pages, in: input{kind: inPage, meta: listwatch.ListMeta{ResourceVersion: "20", Remaining: 3}}, do: doList, list: limited(firstPages, 0), reported: true},
 		{name: "no version", m: pages, in: page("", "", failure{}), do: doSleep, delay: base, then: again, reported: true},
 		{name: "version expired", m: relist, in: at(page("", "", because(classExpired))), do: doList, list: latest, reported: true},
@@ -155,6 +158,11 @@ func moved(in input) input {
 	return at(in)
 }
 
+func news(in input) input {
+	in.news = true
+	return moved(in)
+}
+
 func heard(in input) input {
 	in.heard = true
 	return at(in)
@@ -164,23 +172,30 @@ func event(c class) input { return at(input{kind: inEnded, failure: failure{clas
 
 func TestStepWatching(t *testing.T) {
 	m := started(phaseWatching, plan{})
-	silent := m
-	silent.silent = 1
+	silent, fresh := m, m
+	silent.silent, fresh.fresh = 1, true
+	failing := m
+	failing.serverErrorsSince = epoch.Add(-5 * time.Minute)
 	gap := func(in input) input {
 		in.gap = true
-		return moved(in)
+		return news(in)
 	}
 	wants := func(w want) input { return at(input{kind: inEnded, want: w, elapsed: time.Minute}) }
 	again := effect{do: doWatch}
 	runRows(t, []row{
 		{name: "clean end", m: m, in: at(watchEnd(classClean, time.Minute)), do: doWatch},
-		{name: "clean end, short with news", m: m, in: moved(watchEnd(classClean, 0)), do: doWatch},
+		{name: "clean end, short with news", m: fresh, in: news(watchEnd(classClean, 0)), do: doWatch},
+		{name: "clean end, short with a bookmark", m: m, in: moved(watchEnd(classClean, 0)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "clean end, short and empty", m: m, in: at(watchEnd(classClean, time.Second-1)), do: doSleep, delay: base, then: again, reported: true},
+		{name: "clean end, short and empty for a while", m: failing, in: at(watchEnd(classClean, 0)), do: doSleep, delay: base, then: effect{do: doList, list: notOlder}, reported: true},
+		{name: "timeout of the source, short for a while", m: failing, in: at(watchEnd(classTimeout, 0)), do: doSleep, delay: base, then: effect{do: doList, list: notOlder}, reported: true},
+		{name: "clean end after a while of errors", m: failing, in: at(watchEnd(classClean, time.Minute)), do: doWatch},
 		{name: "clean end, short with old news", m: m, in: heard(watchEnd(classClean, 0)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "deadline", m: m, in: moved(watchEnd(classIdle, 3*time.Minute)), do: doWatch},
 		{name: "timeout of the source", m: m, in: at(watchEnd(classTimeout, time.Second)), do: doWatch},
 		{name: "timeout of the source, short", m: m, in: at(watchEnd(classTimeout, 0)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "gap at the end", m: m, in: gap(watchEnd(classClean, 0)), do: doList, list: notOlder},
+		{name: "gap right after a list", m: fresh, in: gap(watchEnd(classClean, 0)), do: doSleep, delay: base, then: effect{do: doList, list: notOlder}, reported: true},
 		{name: "silent twice", m: silent, in: at(watchEnd(classIdle, time.Minute)), do: doProbe},
 		{name: "silent twice by the source's timeout", m: silent, in: at(watchEnd(classTimeout, time.Minute)), do: doProbe},
 		{name: "silent, then a sign of life", m: silent, in: heard(watchEnd(classIdle, time.Minute)), do: doWatch},
@@ -216,6 +231,8 @@ func TestStepWatchFailures(t *testing.T) {
 		{name: "expired", m: m, in: at(watchEnd(classExpired, 0)), do: doList, list: notOlder, reported: true},
 		{name: "expired by an event", m: m, in: event(classExpired), do: doList, list: notOlder, reported: true},
 		{name: "expired right after a list", m: fresh, in: event(classExpired), do: doSleep, delay: base, then: list, reported: true},
+		{name: "expired right after a list, with news", m: fresh, in: news(watchEnd(classExpired, 0)), do: doSleep, delay: base, then: list, reported: true},
+		{name: "expired a while after a list", m: fresh, in: news(watchEnd(classExpired, time.Second)), do: doList, list: notOlder, reported: true},
 		{name: "too large", m: m, in: event(classTooNew), do: doList, list: latest, reported: true},
 		{name: "too large right after a list", m: fresh, in: event(classTooNew), do: doSleep, delay: base, then: effect{do: doList, list: latest}, reported: true},
 		{name: "denied", m: m, in: at(watchEnd(classDenied, 0)), do: doSleep, delay: base, then: again, reported: true},
@@ -287,7 +304,7 @@ func TestNothingSpins(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range 2000 {
+	for range 700 {
 		m := started(phaseNone, plan{})
 		m.first = FirstList(random.IntN(3))
 		m.pageSize = int64(random.IntN(2)) * 3
@@ -316,6 +333,7 @@ func TestNothingSpins(t *testing.T) {
 				atOnce++
 				in = watchEnd(class(random.IntN(int(classServer)+1)), 0)
 				in.event, in.heard, in.gap = random.IntN(2) == 0, random.IntN(2) == 0, random.IntN(2) == 0
+				in.moved = in.heard && random.IntN(2) == 0 // by a bookmark
 			default:
 				t.Fatalf("effect %d", e.do)
 			}

@@ -28,8 +28,7 @@ func (m *machine) page(in input) effect {
 		}
 		return turn(m.latest(listwatch.Rebuild), fault)
 	case token != "":
-		p.token, p.listed = token, version
-		return effect{do: doList, list: p}
+		return effect{do: doList, list: p.next(in.meta)}
 	}
 	return effect{do: doCommit, version: version}
 }
@@ -41,12 +40,23 @@ func (p plan) fault(page listwatch.ListMeta) string {
 		return "list without a version"
 	case p.token != "" && page.ResourceVersion != p.listed:
 		return fmt.Sprintf("pages of two versions, %s and %s", p.listed, page.ResourceVersion)
-	case p.token != "" && page.Continue == p.token:
-		return "a page names itself as the next one"
+	case p.token != "" && page.Continue != "" && (page.Continue == p.token || page.Continue == p.seen):
+		return "a page names an earlier one as the next one"
 	case page.Continue == "" && page.Remaining > 0:
 		return fmt.Sprintf("%d more objects, but no token to get them", page.Remaining)
 	}
 	return ""
+}
+
+// next is the plan for the page after one. Of the tokens it remembers one, behind ever more pages,
+// so that every circle of pages is met.
+func (p plan) next(page listwatch.ListMeta) plan {
+	p.token, p.listed = page.Continue, page.ResourceVersion
+	p.pages++
+	if p.pages&(p.pages-1) == 0 {
+		p.seen = p.token
+	}
+	return p
 }
 
 func (m *machine) listFailed(in input) effect {

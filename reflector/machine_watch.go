@@ -42,8 +42,9 @@ func (m *machine) streamEnded(in input) effect {
 
 // watchEnded takes the end of a live watch.
 func (m *machine) watchEnded(in input) effect {
-	short := in.elapsed < shortWatch && !in.moved
-	first := m.fresh && short
+	brief := in.elapsed < shortWatch
+	short := brief && !in.news
+	first := m.fresh && brief
 	m.proved(in, short)
 	switch in.want {
 	case wantList:
@@ -60,12 +61,15 @@ func (m *machine) watchEnded(in input) effect {
 	}
 	switch in.class {
 	case classClean, classIdle, classTimeout:
-		if !short {
+		if !short && !(first && in.gap) {
 			return m.onward(in)
 		}
 		fault := ""
-		if in.class == classClean {
+		if short && in.class == classClean {
 			fault = fmt.Sprintf("the watch ended after %s without news", in.elapsed.Round(time.Millisecond))
+		}
+		if short && m.unwatchable(in) {
+			return m.fail(in, m.read(in), fault)
 		}
 		return m.fail(in, m.onward(in), fault)
 	case classExpired:
@@ -90,14 +94,20 @@ func (m *machine) watchFailed(in input) effect {
 		}
 		m.badAt = in.position
 	case classServer:
-		if m.serverErrorsSince.IsZero() {
-			m.serverErrorsSince = in.now
-		}
-		if m.serverErrorsLimit >= 0 && in.now.Sub(m.serverErrorsSince) >= m.serverErrorsLimit {
+		if m.unwatchable(in) {
 			return m.fail(in, m.read(in), "")
 		}
 	}
 	return m.fail(in, effect{do: doWatch}, "")
+}
+
+// unwatchable notes that a watch was of no use, and reports whether none has been for so long that a
+// list must do.
+func (m *machine) unwatchable(in input) bool {
+	if m.serverErrorsSince.IsZero() {
+		m.serverErrorsSince = in.now
+	}
+	return m.serverErrorsLimit >= 0 && in.now.Sub(m.serverErrorsSince) >= m.serverErrorsLimit
 }
 
 // proved notes what the watch has shown, however it ended.
@@ -111,7 +121,10 @@ func (m *machine) proved(in input, short bool) {
 		m.silent++
 	}
 	if !short && (ended || in.moved) {
-		m.fresh, m.serverErrorsSince = false, time.Time{}
+		m.serverErrorsSince = time.Time{}
+	}
+	if in.elapsed >= shortWatch && (ended || in.moved) {
+		m.fresh = false
 	}
 	if in.moved && in.elapsed >= shortWatch {
 		m.pause = backoff.State{}

@@ -93,11 +93,12 @@ type Options struct {
 	BackoffReset time.Duration
 
 	// Relist is the period of the comparing list beside the watch; chance takes up to a tenth
-	// off. Negative: never. Defaults to 1 h.
+	// off. When nothing shows that the watch works, an ordinary list takes the watch's place.
+	// Negative: never. Defaults to 1 h.
 	Relist time.Duration
 	// ServerErrorsBeforeList is for how long watches may fail by server errors (5xx, and
-	// errors of no known class) before a list is tried instead. Negative: for ever.
-	// Defaults to 5 min.
+	// errors of no known class), or end at once without news, before a list is tried instead.
+	// Negative: for ever. Defaults to 5 min.
 	ServerErrorsBeforeList time.Duration
 	// Grace is how long a call of the source may take to return when its context is done.
 	// Then it is abandoned: reported, and its later callbacks refused. Defaults to 100 ms.

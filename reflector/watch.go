@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ func (r *Reflector[T]) watch() (input, bool) {
 		return input{kind: inEnded, want: want}, true
 	}
 	timeout := r.watchTimeout()
-	c.endAfter(timeout+r.o.WatchSlack, errDeadline)
+	c.endAfter(sum(timeout, r.o.WatchSlack), errDeadline)
 	o, mine := c.do(func() outcome {
 		return outcome{err: r.source.Watch(c.ctx, listwatch.WatchOptions{
 			ResourceVersion: r.ledger.position(),
@@ -76,13 +77,13 @@ func (r *Reflector[T]) afterWatch(c *call) func(outcome) {
 // watched says how a watch has ended.
 func (r *Reflector[T]) watched(c *call, o outcome) input {
 	r.abort()
-	heard, moved := c.seen()
+	heard, moved, news := c.seen()
 	lost, passed := r.ledger.lost()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in := input{
 		kind: inEnded, failure: classify(o.err), elapsed: r.o.Clock.Since(c.began),
-		heard: heard, moved: moved, gap: lost.open && !passed, want: r.want, op: "watch", err: o.err,
+		heard: heard, moved: moved, news: news, gap: lost.open && !passed, want: r.want, op: "watch", err: o.err,
 	}
 	if r.machine.phase == phaseStreaming {
 		in.op = "stream"
@@ -122,8 +123,11 @@ func (r *Reflector[T]) endWatch(w want) {
 }
 
 func (r *Reflector[T]) watchTimeout() time.Duration {
-	return r.o.WatchTimeout + time.Duration(r.o.Rand()*float64(r.o.WatchJitter))
+	return sum(r.o.WatchTimeout, time.Duration(r.o.Rand()*float64(r.o.WatchJitter)))
 }
+
+// sum adds two times that are not negative; what is too long is for ever.
+func sum(a, b time.Duration) time.Duration { return a + min(b, math.MaxInt64-a) }
 
 // take hands a batch of live events to the sink; then the position moves.
 func (r *Reflector[T]) take(c *call, events []listwatch.Event[T]) error {
@@ -135,7 +139,7 @@ func (r *Reflector[T]) take(c *call, events []listwatch.Event[T]) error {
 		}
 	}
 	moved, passed := r.ledger.taken(position, objects, r.o.Clock.Now())
-	c.note(moved)
+	c.note(moved, moved && objects)
 	if passed {
 		r.compareSoon()
 	}
@@ -215,7 +219,7 @@ func headOf[T listwatch.Object](event listwatch.Event[T]) listwatch.Head {
 
 func (r *Reflector[T]) acceptedEvent(event listwatch.Event[T]) {
 	if r.ledger.refusals.Load() > 0 {
-		r.ledger.accept(listwatch.KeyOf(event.Object))
+		r.ledger.accept(listwatch.KeyOf(event.Object), event.ResourceVersion)
 	}
 }
 
@@ -231,13 +235,18 @@ func (r *Reflector[T]) refusedWatched(c *call) func(listwatch.Head, error) error
 	}
 }
 
-// lose notes a gap and, when it is new, reports it and has a comparing list repair it.
+// lose notes a gap and, when it is new, reports it and has a comparing list repair it. An old state
+// that comes again says that the source has begun anew, so more may have been lost.
 func (r *Reflector[T]) lose(h listwatch.Head, reason error) {
-	if r.ledger.lose(h.Key, h.ResourceVersion) {
-		if h.Key.Name != "" && !errors.Is(reason, errWentBack) {
-			r.ledger.refuse(h, reason, r.o.Clock.Now())
-		}
+	back := errors.Is(reason, errWentBack)
+	news, passed := r.ledger.lose(h, back)
+	if h.Key.Name != "" && !back {
+		r.ledger.refuse(h, reason, r.o.Clock.Now())
+	}
+	if news {
 		r.report("watch", reason, strings.TrimSuffix("gap at "+h.Key.String(), " at "))
+	}
+	if news || passed && h.Key.Name != "" {
 		r.compareSoon()
 	}
 }

@@ -82,6 +82,6 @@ func (q *Queue[K]) fire(generation uint64) {
 	}
 	q.timer.stop = nil
 	q.timer.generation++
-	q.nowLocked()
+	q.sawLocked(max(q.read(), q.timer.due)) // the timer tells the time when the clock was set back
 	q.armLocked()
 }

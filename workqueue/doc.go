@@ -39,7 +39,8 @@
 //  1. A key is in work in one place at a time. (TestReAddWhileWorking)
 //  2. A key that is added while in work is handed out again after it. (TestStress)
 //  3. A key has one due time: the earliest, or the one given with Replace; an add without delay
-//     takes the place of a delayed one. (TestOneDueTime)
+//     takes the place of a delayed one. A clock that is set back delays nothing. (TestOneDueTime,
+//     TestClockIsSet)
 //  4. The states are those of the table, in any sequence of calls. (TestModel)
 //  5. Within one priority and flow, keys come in the order in which they became ready.
 //     (TestFIFOWithinPriority)
@@ -56,7 +57,8 @@
 //     TestLateTimer)
 //  12. A queue keeps no key alive that it has handed out and got back, and a signal none that
 //     has left. (TestKeepsNothingDelivered, TestSignalRetainsNothing)
-//  13. Memory made for a crowd of keys is given back if no such crowd comes again. (TestShrinks)
+//  13. Memory made for a crowd of keys, whatever it did, is given back if no such crowd comes
+//     again. (TestShrinks, TestBoundsByKey, TestBoundsByVisits, TestBoundsOfParkedInVain)
 //  14. Drain returns when what was ready or in work is done, and tells what it left.
 //     (TestDrainWaitsForAll, TestDrainTellsWhatItLeaves)
 //  15. Close ends everything at once, a waiting Drain too. (TestCloseEndsDrain)
@@ -64,6 +66,8 @@
 //     (TestProcessEndsWithContext)
 //  17. A step, limiter or flow that panics is logged, and loses neither key nor worker.
 //     (TestProcessPanics, TestFaultyPolicy)
+//  18. A key can be looked at by itself, and keys of each state in a number that is bounded.
+//     (TestItemTellsWhereAKeyStands, TestSomeTakesAFewOfEachState)
 //
 // # Concurrency
 //

@@ -32,6 +32,9 @@ func (s State) String() string {
 	return "none"
 }
 
+// MarshalText returns what String does, so that a State reads well in JSON.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // atOnce is the due time of a re-add without delay: before any other.
 const atOnce = math.MinInt64
 
@@ -158,6 +161,8 @@ func (q *Queue[K]) shrinkLocked() {
 	if q.size > modest && q.high < q.size/4 {
 		q.entries.Reset()
 		q.spare, q.size = nil, 0
+		q.parked = make(map[*entry[K]]*parking[K])
+		q.ready.init(q.ready.aging)
 	}
 	q.size, q.high = max(q.size, q.high), 0
 }

@@ -60,6 +60,9 @@ func (x *Exponential[K]) Forget(k K) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.failures, k)
+	if len(x.failures) == 0 {
+		x.failures = nil // a map does not shrink
+	}
 }
 
 // Requeues returns the number of failures of the key.

@@ -139,7 +139,9 @@ func (q *Queue[K]) finishLocked(hash uint64, k K, now int64) *entry[K] {
 	q.stats.Working--
 	q.startSum -= e.since
 	q.stats.Done++
-	q.stats.WorkSum += time.Duration(now - e.since)
+	worked := time.Duration(now - e.since)
+	q.stats.WorkSum += worked
+	q.stats.Work.count(worked)
 	return e
 }
 

@@ -52,7 +52,9 @@ func (q *Queue[K]) takeLocked(now int64) *entry[K] {
 		return nil
 	}
 	q.stats.Gets++
-	q.stats.LatencySum += time.Duration(now - e.since)
+	latency := time.Duration(now - e.since)
+	q.stats.LatencySum += latency
+	q.stats.Latency.count(latency)
 	q.stats.Working++
 	q.startSum += now
 	e.state, e.since = Working, now

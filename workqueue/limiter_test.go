@@ -48,7 +48,7 @@ func TestExponentialNeverOverflows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := test.limiter
 			var last time.Duration
-			for i := range 10_000 {
+			for i := range 1000 {
 				delay := l.When("x")
 				require.Positive(t, delay)
 				require.GreaterOrEqual(t, delay, last)

@@ -19,7 +19,7 @@ import (
 
 var (
 	seed  = flag.Uint64("workqueue.seed", 0, "the one seed to run; 0: many")
-	seeds = flag.Uint64("workqueue.seeds", 5000, "how many seeds to run")
+	seeds = flag.Uint64("workqueue.seeds", 1000, "how many seeds to run")
 )
 
 // source is where a run takes its decisions from: chance, or a fuzzer's bytes.

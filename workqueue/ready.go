@@ -55,9 +55,10 @@ func (l *level[K]) Before(other *level[K]) bool {
 // Moved notes the index.
 func (l *level[K]) Moved(index int) { l.index = index }
 
+// init makes an empty set ready for use, without memory of what was in it.
 func (r *readySet[K]) init(aging int64) {
 	r.aging = aging
-	r.levels = make(map[int32]*level[K])
+	r.levels, r.plain = make(map[int32]*level[K]), nil
 	r.plain = r.lane(0, "")
 	r.plain.members = 1
 }
@@ -181,4 +182,21 @@ func (r *readySet[K]) oldest(now int64) int64 {
 		}
 	}
 	return now
+}
+
+// each calls f for the entries, lane by lane, until it returns false.
+func (r *readySet[K]) each(f func(*entry[K]) bool) {
+	for _, l := range r.busy.Items() {
+		n := l.turn
+		for {
+			for e := n.first; e != nil; e = e.next {
+				if !f(e) {
+					return
+				}
+			}
+			if n = n.next; n == l.turn {
+				break
+			}
+		}
+	}
 }

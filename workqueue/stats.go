@@ -1,9 +1,6 @@
 package workqueue
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Stats are the figures of a queue at one time. The counts and sums only grow: what a
 // monitoring system wants to see is their rate.
@@ -18,11 +15,13 @@ type Stats struct {
 	// Gets counts the keys handed out, Done those that came back.
 	Gets, Done uint64
 	// LatencySum is the time that the keys handed out were ready before that. Divided by Gets it
-	// is the mean latency.
+	// is the mean latency. Latency has the single times.
 	LatencySum time.Duration
+	Latency    Durations
 	// WorkSum is the time that the keys that came back were in work. Divided by Done it is the
-	// mean duration of a step.
+	// mean duration of a step. Work has the single times.
 	WorkSum time.Duration
+	Work    Durations
 	// RunningSum is the time that the keys in work have been so, LongestRunning the longest.
 	RunningSum, LongestRunning time.Duration
 	// OldestReady is how long the key that waits longest has been in its place.
@@ -45,53 +44,4 @@ func (q *Queue[K]) Stats() Stats {
 	}
 	s.OldestReady = time.Duration(now - q.ready.oldest(now))
 	return s
-}
-
-// Item is one key that a queue holds.
-type Item[K comparable] struct {
-	// Key is the key.
-	Key K
-	// State says where it stands.
-	State State
-	// Since is when it came into that state.
-	Since time.Time
-	// Due is when a Delayed key becomes ready, a Parked one at the latest, and a Working one
-	// again. Zero: no such time, or at once.
-	Due time.Time
-	// Again: it was added while Working or Parked.
-	Again bool
-	// Priority is what it was given, age not included.
-	Priority int
-	// Flow is what Policy.Flow said.
-	Flow string
-	// Failures is what the limiter has counted; a key with some is failing.
-	Failures int
-}
-
-// Items returns all keys that the queue holds, in no particular order. It is for people who
-// look for a key: it holds the lock while it copies, and asks the limiter about each key after.
-func (q *Queue[K]) Items() []Item[K] {
-	items := q.items()
-	for i := range items {
-		items[i].Failures = q.Requeues(items[i].Key)
-	}
-	return items
-}
-
-func (q *Queue[K]) items() []Item[K] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.nowLocked()
-	items := make([]Item[K], 0, q.entries.Len())
-	for e := range q.entries.All() {
-		i := Item[K]{
-			Key: e.key, State: e.state, Again: e.again, Priority: int(e.priority), Flow: e.lane.flow,
-			Since: q.start.Add(time.Duration(e.since)),
-		}
-		if e.state != Ready && e.due != atOnce && (e.state != Working || e.again) && e.due != math.MaxInt64 {
-			i.Due = q.start.Add(time.Duration(e.due))
-		}
-		items = append(items, i)
-	}
-	return items
 }

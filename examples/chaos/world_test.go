@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/fakes"
 )
 
 const (
@@ -30,14 +31,14 @@ var namespaces = []string{"default", "other"}
 
 // world is an API server that restarts, a gateway that lies, and two bad networks to it.
 type world struct {
-	t       *testing.T
-	chance  *chance
-	dir     string
-	server  *apiserver.Server
-	gateway *gateway
-	plain   *httptest.Server // HTTP/1.1
-	secure  *httptest.Server // HTTP/2 over TLS
-	proxies []*proxy
+	t        *testing.T
+	chance   *chance
+	dir      string
+	server   *apiserver.Server
+	gateway  *gateway
+	plain    *httptest.Server // HTTP/1.1
+	secure   *httptest.Server // HTTP/2 over TLS
+	networks []*network
 	// writer goes to the server without a detour, and keeps no connection that could be cut.
 	writer  *http.Client
 	writers sync.WaitGroup
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.secure.EnableHTTP2 = true
 	w.secure.StartTLS()
 	for i, s := range []*httptest.Server{w.plain, w.secure} {
-		w.proxies = append(w.proxies, newProxy(t, s.Listener.Addr().String(), newChance(seed, uint64(3+i))))
+		w.networks = append(w.networks, newNetwork(t, s.Listener.Addr().String(), newChance(seed, uint64(3+i))))
 	}
 	return w
 }
@@ -74,8 +75,8 @@ func (w *world) start() {
 }
 
 func (w *world) close() {
-	for _, p := range w.proxies {
-		p.close()
+	for _, n := range w.networks {
+		n.Close()
 	}
 	for _, s := range []*httptest.Server{w.plain, w.secure} {
 		s.CloseClientConnections()
@@ -88,11 +89,11 @@ func (w *world) close() {
 // address returns where a reader finds a path, and how it must speak there.
 func (w *world) address(secure bool, path string) (string, *tls.Config) {
 	if !secure {
-		return "http://" + w.proxies[0].listener.Addr().String() + path, nil
+		return "http://" + w.networks[0].front.Addr().String() + path, nil
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(w.secure.Certificate())
-	return "https://" + w.proxies[1].listener.Addr().String() + path, &tls.Config{RootCAs: pool, ServerName: "example.com"}
+	return "https://" + w.networks[1].front.Addr().String() + path, &tls.Config{RootCAs: pool, ServerName: "example.com"}
 }
 
 // storm lets faults loose, and does something dreadful every now and then.
@@ -100,8 +101,11 @@ func (w *world) storm(ctx context.Context) {
 	for ctx.Err() == nil {
 		level := int64([]int{0, 10, 30, 60}[w.chance.n(4)])
 		w.gateway.bad.Store(level)
-		for _, p := range w.proxies {
-			p.bad.Store(int64(w.chance.n(2)) * level)
+		for _, n := range w.networks {
+			if w.chance.hit(float64(level)) {
+				w.gateway.count("network fault")
+				n.suffer(w.t)
+			}
 		}
 		switch w.chance.n(10) {
 		case 0, 1:
@@ -109,7 +113,7 @@ func (w *world) storm(ctx context.Context) {
 			w.server.CutConnections()
 		case 2, 3:
 			w.gateway.count("connections cut")
-			w.proxies[w.chance.n(2)].cut()
+			require.NoError(w.t, w.networks[w.chance.n(2)].Inject(fakes.Fault{Kind: fakes.FaultReset}))
 		case 4, 5:
 			w.gateway.count("compacted")
 			require.NoError(w.t, w.server.Compact(w.t.Context()))
@@ -120,22 +124,19 @@ func (w *world) storm(ctx context.Context) {
 			w.start()
 		case 7:
 			w.gateway.count("connections refused")
-			p := w.proxies[w.chance.n(2)]
-			p.deaf.Store(true)
-			p.cut()
-			pause(ctx, time.Duration(w.chance.n(500))*time.Millisecond)
-			p.deaf.Store(false)
+			f := fakes.Fault{Kind: fakes.FaultRefuse, For: time.Duration(1+w.chance.n(500)) * time.Millisecond}
+			require.NoError(w.t, w.networks[w.chance.n(2)].Inject(f))
 		}
 		pause(ctx, time.Duration(100+w.chance.n(1000))*time.Millisecond)
 	}
 	w.calm()
 }
 
-// calm ends all faults but those of connections that live already.
+// calm ends all faults.
 func (w *world) calm() {
 	w.gateway.bad.Store(0)
-	for _, p := range w.proxies {
-		p.bad.Store(0)
+	for _, n := range w.networks {
+		n.Heal()
 	}
 }
 

@@ -29,3 +29,15 @@ func TestLibraryDependencies(t *testing.T) {
 		}, m)
 	}
 }
+
+// TestNoExpirableCache checks that the package is not linked whose caches leave a goroutine behind.
+func TestNoExpirableCache(t *testing.T) {
+	t.Parallel()
+	c := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}", "./...")
+	c.Dir = root
+	c.Env = append(os.Environ(), "GOWORK=off")
+	out, err := c.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "github.com/hashicorp/golang-lru/v2/simplelru\n")
+	require.NotContains(t, string(out), "github.com/hashicorp/golang-lru/v2/expirable\n")
+}

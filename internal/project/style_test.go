@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,4 +169,26 @@ func receiverExported(e ast.Expr) bool {
 		return e.IsExported()
 	}
 	return false
+}
+
+// TestNoTestSkipsItself finds calls of Skip. What cannot be tried everywhere is no test; the one
+// that looks at the debug page in a browser is the exception.
+func TestNoTestSkipsItself(t *testing.T) {
+	t.Parallel()
+	files := token.NewFileSet()
+	var skips []string
+	for _, s := range parse(t, files, true) {
+		if !strings.HasSuffix(s.path, "_test.go") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if f, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, f.Sel.Name) {
+				if x, ok := f.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, x.Name) {
+					skips = append(skips, s.path)
+				}
+			}
+			return true
+		})
+	}
+	require.Equal(t, []string{"informer/debugbrowser_test.go"}, skips)
 }

@@ -235,6 +235,7 @@ func TestConnectionReset(t *testing.T) {
 	}, abort)
 	r, err := watch(source[*Pod](s, rest.Options{}), listwatch.WatchOptions{ResourceVersion: "9"})
 	require.ErrorIs(t, err, listwatch.ErrUnavailable)
+	require.NotErrorIs(t, err, listwatch.ErrDecode, "what came was in order")
 	require.Equal(t, []string{"Added ns/a@10"}, r.events)
 	_, err = watch(source[*Pod](s, rest.Options{}), listwatch.WatchOptions{ResourceVersion: "10"})
 	require.ErrorIs(t, err, listwatch.ErrUnavailable, "before the header")

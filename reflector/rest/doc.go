@@ -93,5 +93,5 @@
 // # Testing
 //
 // testdata/wire holds answers of a real server. FuzzList, FuzzWatch and FuzzStatus compare
-// with encoding/json. Long lists are tested with 400 MB, with -short with 40 MB.
+// with encoding/json. Long lists are tested with 20 MB, with -bounds.full with 400 MB.
 package rest

@@ -2,12 +2,11 @@ package rest_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -16,6 +15,8 @@ import (
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/reflector/rest"
 )
+
+var boundsFull = flag.Bool("bounds.full", false, "measure kept memory at full size")
 
 // answer is a client's transport that answers every request with a body.
 type answer func() io.Reader
@@ -79,55 +80,60 @@ func (l *longList) Read(p []byte) (int, error) {
 }
 
 // A long list needs no more memory than its objects and a little: neither is the body held
-// nor are the objects held twice. 40 MB with -short, else 400 MB.
+// nor are the objects held twice. 20 MB, or 400 MB with -bounds.full.
 func TestListHeap(t *testing.T) {
-	size := 400 << 20
-	if testing.Short() {
-		size = 40 << 20
+	size := 20 << 20
+	if *boundsFull {
+		size = 400 << 20
 	}
-	// So little slack for the collector that what it has not freed yet does not hide a leak.
-	defer debug.SetGCPercent(debug.SetGCPercent(15))
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	heap := func() uint64 {
-		metrics.Read(sample)
-		return sample[0].Value.Uint64()
+	const samples = 8
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
 	}
 	long := newLongList(size)
 	pods := make([]*bigPod, 0, long.pods)
 	source := answered[*bigPod](t, rest.Options{}, func() io.Reader { return long })
-	runtime.GC()
-	before, peak := heap(), uint64(0)
+	before := heap()
+	var alive, counts []float64
 	meta, err := source.List(t.Context(), listwatch.ListOptions{}, func(batch ...*bigPod) error {
+		if len(pods)*samples >= len(alive)*long.pods {
+			alive, counts = append(alive, heap()-before), append(counts, float64(len(pods)+len(batch)))
+		}
 		pods = append(pods, batch...)
-		peak = max(peak, heap())
 		return nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, "9", meta.ResourceVersion)
-	runtime.GC()
 	retained := heap() - before
 	require.Len(t, pods, long.pods)
 	require.Equal(t, fmt.Sprint("pod-", long.pods-1), pods[long.pods-1].Name)
-	ratio := float64(peak-before) / float64(retained)
-	t.Logf("%d MB of JSON, %d objects: retained %d MB, peak %.2f times that", size>>20, len(pods), retained>>20, ratio)
-	require.Less(t, ratio, 1.3)
+	require.Len(t, alive, samples)
+	worst := 0.0
+	for i := range alive {
+		// A megabyte for buffers.
+		worst = max(worst, (alive[i]-1<<20)/(retained*counts[i]/float64(len(pods))))
+	}
+	t.Logf("%d MB of JSON, %d objects: retained %.0f bytes each, at most %.2f times that in between", size>>20, len(pods), retained/float64(len(pods)), worst)
+	require.Less(t, worst, 1.2)
+	require.Greater(t, worst, 0.8)
 	runtime.KeepAlive(pods)
 }
 
 // Scenario 43. Passing over an event of 64 MiB takes no more memory than one at the limit.
 func TestTooLargeEventHeap(t *testing.T) {
 	head := `{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"big","resourceVersion":"5"},"x":"`
-	var r *record[*Pod]
-	result := testing.Benchmark(func(b *testing.B) {
-		b.ReportAllocs()
-		r = &record[*Pod]{}
-		for range b.N {
-			_ = answered[*Pod](b, rest.Options{MaxObjectBytes: 1 << 20}, func() io.Reader {
-				return io.MultiReader(strings.NewReader(head), io.LimitReader(filler{}, 64<<20), strings.NewReader(`"}}`+event("ADDED", "a", "6")))
-			}).Watch(b.Context(), listwatch.WatchOptions{ResourceVersion: "1", Refused: r.refuse}, r.watch)
-		}
+	r := &record[*Pod]{}
+	source := answered[*Pod](t, rest.Options{MaxObjectBytes: 1 << 20}, func() io.Reader {
+		return io.MultiReader(strings.NewReader(head), io.LimitReader(filler{}, 64<<20), strings.NewReader(`"}}`+event("ADDED", "a", "6")))
 	})
-	require.Less(t, result.AllocedBytesPerOp(), int64(8<<20))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_ = source.Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "1", Refused: r.refuse}, r.watch)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 	require.ErrorIs(t, r.errs[0], listwatch.ErrTooLarge)
 	require.Equal(t, "big", r.heads[0].Key.Name)
 	require.Equal(t, "Added ns/a@6", r.events[0])

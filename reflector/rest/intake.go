@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -98,15 +99,24 @@ func (in *intake[T]) piece(v *jsonstream.Value, data []byte) piece {
 // take decodes p. ok is false when the object is known, or was refused without ending the call.
 func (in *intake[T]) take(p piece, ask bool) (object T, ok bool, err error) {
 	if err := in.check(p); err != nil {
-		return object, false, in.refuse(p.head, err)
+		return object, false, in.refuse(p.believed(), err)
 	}
 	if ask && in.known != nil && in.known(p.head) {
 		return object, false, nil
 	}
 	if object, err = in.decode(p); err != nil {
-		return object, false, in.refuse(p.head, err)
+		return object, false, in.refuse(p.believed(), err)
 	}
 	return object, true, nil
+}
+
+// believed is the head of an object that is refused. Of what is no JSON nothing can be believed:
+// half of a key is another key.
+func (p *piece) believed() listwatch.Head {
+	if p.tooLarge || json.Valid(p.data) {
+		return p.head
+	}
+	return listwatch.Head{}
 }
 
 // decode makes the object. A panic of the type's own decoding refuses the object.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
@@ -156,6 +157,9 @@ func (p *page[T]) member(key []byte) error {
 		return nil
 	case "items":
 		return p.readItems()
+	}
+	if bytes.ContainsFunc(key, func(r rune) bool { return r < ' ' || r == utf8.RuneError }) {
+		return fmt.Errorf("%w: member %q", listwatch.ErrDecode, key) // it may have been the items
 	}
 	return p.scanner.Skip()
 }

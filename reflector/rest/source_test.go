@@ -3,6 +3,7 @@ package rest_test
 import (
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,6 +128,27 @@ func TestTokenFile(t *testing.T) {
 	ask("three") // so the file is read at once
 	write("four")
 	ask("three")
+}
+
+// Requests that are refused at the same time share the token.
+func TestRefusedTokensUnderRace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("one"), 0o600))
+	src, err := rest.New[*Pod]("http://server/api/v1/pods", rest.Options{
+		TokenFile: file, Client: &http.Client{Transport: failing{code: 401}},
+	})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 20 {
+				if _, _, err := list(src); !errors.Is(err, listwatch.ErrUnauthorized) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestInCluster(t *testing.T) {

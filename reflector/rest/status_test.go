@@ -23,6 +23,7 @@ func TestTooLargeVersion(t *testing.T) {
 		failure(504, json, `{"message":"Too large resource version: 20, current: 10"}`, "Retry-After", "1"),
 		failure(504, "text/plain", "Too large resource version: 20, current: 10\n", "Retry-After", "1"),
 		failure(504, json, `{"details":{"causes":[{"message":"Too large resource version"}]}}`, "Retry-After", "1"),
+		failure(504, json, `{"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`, "Retry-After", "1"),
 	}
 	s := newScript(t, append(append([]http.HandlerFunc{}, shapes...), shapes...)...)
 	src := source[*Pod](s, rest.Options{})

@@ -231,7 +231,7 @@ func TestTooLargeEvent(t *testing.T) {
 			_, _ = io.WriteString(w, event("ADDED", "b", "6"))
 		}
 	}
-	s := newScript(t, answer(3), answer(20), answer(3))
+	s := newScript(t, answer(1), answer(17), answer(2))
 	src := source[*Pod](s, rest.Options{})
 	r, err := watch(src, listwatch.WatchOptions{ResourceVersion: "1"})
 	require.NoError(t, err)

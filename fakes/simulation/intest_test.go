@@ -1,0 +1,28 @@
+package simulation_test
+
+import (
+	"os"
+	"testing"
+)
+
+// inTest runs f as a test that prints nothing, since an example has no test of its own.
+func inTest(f func(t *testing.T)) {
+	out, null := os.Stdout, openNull()
+	defer func() { _ = null.Close() }()
+	match := func(string, string) (bool, error) { return true, nil }
+	os.Stdout = null
+	testing.RunTests(match, []testing.InternalTest{{Name: "Example", F: func(t *testing.T) {
+		os.Stdout = out
+		defer func() { os.Stdout = null }()
+		f(t)
+	}}})
+	os.Stdout = out
+}
+
+func openNull() *os.File {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	return null
+}
