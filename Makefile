@@ -29,3 +29,7 @@ sim:
 	go test ./fakes/simulation -run '^TestSimulation$$' -count=1 -timeout 0 -v \
 		-sim.for=$(SIM_SECONDS)s -sim.count=$(or $(SIM_COUNT),0) -sim.seed=$(or $(SIM_SEED),0) >$$out 2>&1 || { code=1; cat $$out; }; \
 	sed -n 's/.*\(simulation: seed .* violations\).*/\1/p' $$out | tail -n 1; rm -f $$out; exit $$code
+# Shows that the simulation finds five planted bugs, each by the guarantee that it breaks.
+.PHONY: planted
+planted:
+	$(MAKE) mutants ONLY='^planted-'

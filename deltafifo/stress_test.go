@@ -3,9 +3,11 @@ package deltafifo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -151,7 +153,6 @@ func TestStressEverything(t *testing.T) {
 					for _, item := range b.Items {
 						popped[r] += len(item.Deltas)
 					}
-					_, _, _, _ = q.List(), q.Len(), q.HasSynced(), q.Position()
 					return nil
 				})
 				if err != nil {
@@ -160,7 +161,21 @@ func TestStressEverything(t *testing.T) {
 			}
 		})
 	}
+	looks := []func() int{
+		func() int { return len(q.List()) }, q.Len, func() int { return len(q.Position()) },
+		func() int { return q.Stats().Keys }, func() int { return len(fmt.Sprint(q.HasSynced())) },
+	}
+	var written atomic.Bool
+	seen := make([]int, len(looks))
+	for n, look := range looks { // one a goroutine: the lock of one would hide that another has none
+		readers.Go(func() {
+			for !written.Load() {
+				seen[n] += look()
+			}
+		})
+	}
 	writers.Wait()
+	written.Store(true)
 	q.Close()
 	readers.Wait()
 	require.GreaterOrEqual(t, popped[0]+popped[1], 1500, "every live event")

@@ -43,7 +43,7 @@ func TestFirstReadBreaksOff(t *testing.T) {
 					r.put(fmt.Sprintf("o%02d", n), "another life")
 					r.drop(fmt.Sprintf("o%02d", n+5))
 					r.put("o04", fmt.Sprint(n))
-					pass(r.Health().Source.NextRetry.Sub(time.Now()))
+					pass(time.Until(r.Health().Source.NextRetry))
 				}
 				r.sync()
 				require.True(t, reg.Synced().Fired())

@@ -36,10 +36,10 @@ func (o OverlayOptions) withDefaults() OverlayOptions {
 func (o OverlayOptions) validate() error {
 	var faults []error
 	if o.Size < 0 {
-		faults = append(faults, fmt.Errorf("Size is %d", o.Size))
+		faults = append(faults, fmt.Errorf("option Size is %d", o.Size))
 	}
 	if o.Expire < 0 {
-		faults = append(faults, fmt.Errorf("Expire is %s", o.Expire))
+		faults = append(faults, fmt.Errorf("option Expire is %s", o.Expire))
 	}
 	return errors.Join(faults...)
 }

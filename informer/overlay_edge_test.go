@@ -21,7 +21,7 @@ import (
 func TestOverlayOptions(t *testing.T) {
 	t.Parallel()
 	i := informer.New[*object](newServer(fakes.Options[*object]{}), quiet(informer.Options{}))
-	require.PanicsWithValue(t, "informer pods: overlay: Size is -1\nExpire is -1s", func() {
+	require.PanicsWithValue(t, "informer pods: overlay: option Size is -1\noption Expire is -1s", func() {
 		informer.NewOverlay(i, informer.OverlayOptions{Size: -1, Expire: -time.Second})
 	})
 }

@@ -116,15 +116,20 @@ func TestWaitForSyncDoesNotPoll(t *testing.T) {
 		require.NoError(t, new(informer.Factory).WaitForSync(t.Context()))
 
 		f := &informer.Factory{Options: quiet(informer.Options{})}
+		slow := fakes.Options[*object]{Hooks: fakes.Hooks{BeforeWatch: func(context.Context, listwatch.WatchOptions) error {
+			time.Sleep(1234567)
+			return nil
+		}}}
 		for n := range 20 {
-			_, err := informer.Of[*object](f, fmt.Sprint(n), newServer(fakes.Options[*object]{}))
+			_, err := informer.Of[*object](f, fmt.Sprint(n), newServer(slow))
 			require.NoError(t, err)
 		}
 		require.ErrorIs(t, f.WaitForSync(done), context.Canceled)
-		stop := runFactory(t, f)
 		begin = time.Now()
+		stop := runFactory(t, f)
 		require.NoError(t, f.WaitForSync(t.Context()))
-		require.Zero(t, time.Since(begin), "who waits is told, and does not ask")
+		require.Equal(t, 1234567*time.Nanosecond, time.Since(begin), "who waits is told, and does not ask")
+		begin = time.Now()
 		require.NoError(t, f.WaitForSync(t.Context()))
 		require.Zero(t, time.Since(begin))
 		require.NoError(t, stop())

@@ -25,6 +25,7 @@
 //
 // A scenario is a script, one operation a line:
 //
+//	with seed=77
 //	with sets.history=20
 //	put-sets ns/k1 77
 //	fault pods hang watch for=30s
@@ -33,8 +34,9 @@
 //	rest
 //
 // After each line everything happens that follows without time passing, unless it ends with "&".
-// The fault is a [fakes.Fault], "with" states what [World.Choose] returns, and "rest" ends all
-// faults, waits for Options.Rest and looks at what must hold at rest; there is one at the end.
+// The fault is a [fakes.Fault], "with" states what [World.Choose] returns and the seed of
+// [World.Rand], and "rest" ends all faults, waits for Options.Rest and looks at what must hold at
+// rest; there is one at the end.
 //
 // When a promise is broken, lines are left out for as long as it still breaks, and the rest is
 // printed as a test that calls [Replay]. In what order goroutines run is not part of a script, so
@@ -77,8 +79,9 @@
 //	15 own writes      a fired signal is believed, one that must fire has fired, a parked key comes then
 //	16 untrusted       what was refused is taken at rest; until then 1 to 7 hold for what is held
 //
-// After a restore of the server, 15 and the lists of 11 are not looked at before the next rest:
-// versions mean nothing then. Versions without order are tried with faults that don't need it.
+// After a restore of the server, 15, the lists of 11, and deletes that nobody saw are not looked at
+// before the next rest: versions mean nothing then. Versions without order are tried with faults
+// that don't need it. A restore while a list is under way is left out.
 //
 // # Concurrency
 //

@@ -41,6 +41,9 @@ type model struct {
 	// lossy: a watch may have missed something that only a list brings back, or a client may take
 	// versions of the server for those from before a restore.
 	lossy bool
+	// shaken: the server was restored since the last rest. A client that has not found out may
+	// take what a list of the old history lacked for deleted in the new one.
+	shaken bool
 	// unruly counts the faults since the last rest after which a list is in order.
 	unruly int
 }
@@ -170,7 +173,8 @@ func (m *model) follow(f fakes.Fault) {
 
 func (m *model) followLocked(f fakes.Fault) {
 	switch f.Kind {
-	case fakes.FaultDrop, fakes.FaultGarbage, fakes.FaultNameless, fakes.FaultWrongKind, fakes.FaultOversize, fakes.FaultUnknownEvent:
+	case fakes.FaultDrop, fakes.FaultGarbage, fakes.FaultNameless, fakes.FaultWrongKind, fakes.FaultOversize, fakes.FaultUnknownEvent,
+		fakes.FaultGarbageBytes:
 		m.lossy = true
 	}
 	if !benign(f) {
@@ -199,7 +203,7 @@ func benign(f fakes.Fault) bool {
 // restoreLocked follows the server back to a version.
 func (m *model) restoreLocked(version uint64) {
 	m.restores++
-	m.lossy = true
+	m.lossy, m.shaken = true, true
 	touched := map[listwatch.Key]bool{}
 	for len(m.log) > 0 && m.log[len(m.log)-1].version > version {
 		touched[m.log[len(m.log)-1].key] = true
@@ -245,7 +249,10 @@ func (v view) see(k listwatch.Key, last int, o *object) (place int, reason strin
 			return last, ""
 		}
 		place = v.findLocked(k, last, func(m moment) bool { return !v.shows(m) })
-		if place < 0 {
+		switch {
+		case place < 0 && v.shaken:
+			return last, ""
+		case place < 0:
 			return last, fmt.Sprintf("%s is gone, though it was not deleted since %v", k, v.line[k][last])
 		}
 		return place, ""
@@ -275,7 +282,10 @@ func (v view) seeGone(k listwatch.Key, last int, o *object) (place int, reason s
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	place = v.findLocked(k, last, func(m moment) bool { return !v.shows(m) || m.uid != o.UID })
-	if place < 0 {
+	switch {
+	case place < 0 && v.shaken:
+		return last, ""
+	case place < 0:
 		return last, fmt.Sprintf("%s is gone, though it was not deleted after place %d of %v", k, last, v.line[k])
 	}
 	return place, ""
@@ -341,7 +351,7 @@ func (m *model) calm() bool {
 func (m *model) rested() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lossy, m.unruly, m.versions = false, 0, 0
+	m.lossy, m.shaken, m.unruly, m.versions = false, false, 0, 0
 }
 
 // restored reports whether the server has gone back at some time.

@@ -144,7 +144,7 @@ func (r *runner) shrink(f *Finding) {
 	defer cancel()
 	breaks := func(script string) bool {
 		for range tries {
-			v := scenario(r.t, r.setup, r.o, f.Seed, &script).violation
+			v := scenario(r.t, r.setup, r.o, 0, &script).violation
 			if v != nil && v.promise == f.Promise {
 				f.Text = v.text
 				return true

@@ -71,7 +71,7 @@ func TestShortestScript(t *testing.T) {
 
 	o.Shrink, o.Seed, o.Scenarios = -1, f.Seed, 1
 	whole := simulation.Find(t, setup, o)
-	require.Len(t, strings.Split(whole.Script, "\n"), 31+3, "it is left as it is")
+	require.Len(t, strings.Split(whole.Script, "\n"), 31+4, "it is left as it is")
 }
 
 func TestSeedMakesOneScript(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,16 +25,17 @@ type outcome struct {
 	simulated  time.Duration
 }
 
-// scenario runs one: a script, or one that is made by chance from the seed when lines is nil.
+// scenario runs one: a script, or one that is made by chance from the seed when there is none.
 func scenario(t *testing.T, setup func(*World), o Options, seed uint64, script *string) (out outcome) {
-	w := &World{
-		rng: rand.New(rand.NewPCG(seed, 11)), options: o,
-		operations: make(map[string]Operation), faults: make(map[string]int),
-	}
-	if script != nil {
+	w := &World{options: o, operations: make(map[string]Operation), faults: make(map[string]int)}
+	if script == nil {
+		w.written = append(w.written, fmt.Sprintf("with seed=%d", seed))
+	} else {
 		w.replays = true
 		w.chosen, w.lines = parseScript(*script)
+		seed, _ = strconv.ParseUint(w.chosen["seed"], 10, 64)
 	}
+	w.rng = rand.New(rand.NewPCG(seed, 11))
 	defer func() {
 		if p := recover(); p != nil {
 			w.Fail(stuck(p), "%v", p)

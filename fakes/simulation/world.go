@@ -19,8 +19,8 @@ import (
 // World is one scenario: servers, what is under test, and what must hold. The function given to
 // [Run] fills it. All of it lives in one bubble of virtual time.
 //
-// Choose, Serve, Target, Start, Always, AtRest and Operate are for that function and for
-// operations; Fail and Look may be called from any goroutine of the scenario.
+// Its methods and [Serve] are for that function; Fail and Now may be called from any goroutine of
+// the scenario.
 type World struct {
 	rng     *rand.Rand
 	clock   clock.Clock
@@ -72,8 +72,8 @@ type target struct {
 type Operation struct {
 	// Name is one word.
 	Name string
-	// Weight is how often it is chosen, beside the others; writes of foreign clients have 100 for
-	// each source, all faults together 15.
+	// Weight is how often it is chosen, compared with the others: sleeping has 25, all faults
+	// together 15, writes of foreign clients 100 for each source and their deletes 20.
 	Weight int
 	// Make returns what stands in the line behind the name. It may look at the world, but must
 	// not change it. Defaults to nothing.
