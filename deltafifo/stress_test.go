@@ -169,7 +169,7 @@ func TestStressEverything(t *testing.T) {
 	seen := make([]int, len(looks))
 	for n, look := range looks { // one a goroutine: the lock of one would hide that another has none
 		readers.Go(func() {
-			for !written.Load() {
+			for i := 0; i < 2000 && !written.Load(); i++ {
 				seen[n] += look()
 			}
 		})

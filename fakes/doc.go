@@ -98,6 +98,52 @@
 //	refuse           connections refused                        the same, with pauses that grow
 //	throttle         few bytes a second                         wait as long as there is progress
 //
+// # What the library was tried under
+//
+// Faults are what the guarantees of this library are for. For each of them: tests that prove it, and
+// under which faults. Beside them fakes/simulation.TestSimulation tries all under all kinds of fault,
+// over a Source and over HTTP, and fakes.TestConverges and fakes/wire.TestConverges the first one
+// under each kind alone.
+//
+//  1. Convergence: informer.TestFailuresOfAnyShape, informer.TestHourlyRelistRepairsSilentLoss,
+//     informer.TestServerThatBeginsEachWatchAnew, informer.TestVersionsWithoutOrder,
+//     reflector.TestWatchesThatNeverWork. Under fail and error of any code, cut, down, drop, compact, hang.
+//  2. No time travel: informer.TestStaleReplicaIsNotShown, informer.TestRestoredServer,
+//     informer.TestRestoreInTheMiddleOfACompare, informer.TestBookmarkFromTheFuture,
+//     deltafifo.TestResetComparesBodies. Under lag, restore to versions that are used again, late-bookmark.
+//  3. Cache before handler: informer.TestCacheBeforeHandler, deltafifo.TestExactOfMixedBatch. Under
+//     events without a position, and whatever comes in one batch.
+//  4. One voice: informer.TestHandlerComesAtAnyMoment, informer.TestResyncAtTheMomentOfADelete.
+//     Under cut, short-pages, handlers that block or come late.
+//  5. No delete is lost: informer.TestUnknownDeletePassesAllLayers, informer.TestFirstReadBreaksOff,
+//     deltafifo.TestAfterRefusalOfARestoredServer. Under drop, error before the end mark, garbage, restore.
+//  6. Identities: informer.TestNewIdentityIsDeleteAndAdd, deltafifo.TestUnseenRestore. Under drop,
+//     cut, restore.
+//  7. Quiet relist: informer.TestQuietRelist, informer.TestRelistNeverPassesThroughEmpty,
+//     deltafifo.TestListOfWhatLostItsVersion, reflector.TestPeriodicListBesideAWatch. Under compact,
+//     repeat-page, nameless.
+//  8. Synced means delivered: informer.TestSyncedMeansDelivered, informer.TestHandlerComesAtAnyMoment.
+//     Under partial-list, error before the end mark, late handlers.
+//  9. Bounded: informer.TestBoundsOfBlockedHandlers, informer.TestBoundsOfAWeek,
+//     informer.TestBoundsOfFirstListInVain, reflector.TestRefusalsAreToldInBounds,
+//     workqueue.TestBoundsByKey. Under handlers that block, a week of cut and compact, garbage.
+//  10. Own faults: informer.TestPanicOfAHandlerStaysItsOwn, informer.TestResyncGoesOnAfterAPanic.
+//     Under handlers and indexes that panic, block or end their goroutine.
+//  11. Position kept: reflector.TestStories, reflector.TestNewsInNoTimeIsPaced,
+//     reflector.TestCircleOfPages, informer.TestEndlessRetryAfter. Under cut, fail and error of any
+//     code with any hint, expire-tokens, repeat-bookmark, no-bookmarks.
+//  12. Never frozen: reflector.TestWatchesThatNeverWork, reflector.TestLifeOfAStream,
+//     reflector.TestProgressOfAList, reflector.TestListIsGivenUpWhenTheClockGoesBack,
+//     reflector/rest.TestDeadHTTP2Connection. Under hang, half-open, slow, black-hole, jump.
+//  13. Nothing left behind: informer.TestRunWaitsForHandlers, informer.TestStopsWhileTheSourceHangs,
+//     reflector.TestSupersededCompareEndsLate. Under half-open, and ends at any moment.
+//  14. One worker: workqueue.TestModel, workqueue.TestClockIsSet. Under jump, steps that fail or panic.
+//  15. Own writes: informer.TestStepIsParkedUntilTheCacheShowsItsWrite, informer.TestOverlayOfARestoredServer,
+//     fakes/simulation.TestControllerWithOverlayNeverOverCreates. Under slow, hang, cut, restore.
+//  16. Untrusted input: informer.TestRefusedAfterARestore, reflector.TestRefusalsAreToldInBounds,
+//     reflector/rest.TestTooLargeEvent. Under garbage, nameless, wrong-kind, oversize, unknown-event,
+//     garbage-bytes.
+//
 // # Guarantees
 //
 // A [Source] promises:
@@ -138,6 +184,7 @@
 // # Testing
 //
 // In a testing/synctest bubble the default clock is virtual time: make the source inside of the
-// bubble. Faults that last end by that clock. A benbjohnson/clock Mock in [Options.Clock] is for tests outside of one. What is random
-// in the tests of this package is settled by the flag -seed, which they print.
+// bubble. Faults that last end by that clock. A benbjohnson/clock Mock in [Options.Clock] is for
+// tests outside of one. What is random in the tests of this package is settled by the flag -seed,
+// which they print.
 package fakes

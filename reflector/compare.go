@@ -81,7 +81,7 @@ func (r *Reflector[T]) compareSoon() {
 // and an ordinary list takes its place.
 func (r *Reflector[T]) compareDue(generation uint64) {
 	_, err := listwatch.CompareVersions(r.ledger.position(), "0")
-	opaque, alive := err != nil, r.ledger.alive()
+	opaque, alive := err != nil, r.ledger.alive(r.o.Clock.Now())
 	r.mu.Lock()
 	if generation != r.compare.generation || r.active == 0 || r.ctx.Err() != nil {
 		r.mu.Unlock()

@@ -125,3 +125,41 @@ func TestPeriodicListBesideAWatch(t *testing.T) {
 		})
 	}
 }
+
+// A watch of a quiet collection says a word a minute. A list that is due more often than that leaves it
+// alone; when not even the bookmark has come, a list takes its place.
+func TestFrequentListsBesideAQuietWatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		bookmarks bool
+		lists     uint64 // in 11 minutes
+	}{
+		"with bookmarks": {bookmarks: true, lists: 1},
+		"silent":         {lists: 6}, // the first one, and one each two minutes
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := answer()
+				source.WatchFunc = func(ctx context.Context, _ listwatch.WatchOptions, each watched) error {
+					for {
+						wait, cancel := context.WithTimeout(ctx, time.Minute)
+						<-wait.Done()
+						cancel()
+						if ctx.Err() != nil {
+							return ctx.Err()
+						}
+						if c.bookmarks {
+							if err := each(listwatch.Event[*row]{Type: listwatch.Bookmark, ResourceVersion: "10"}); err != nil {
+								return err
+							}
+						}
+					}
+				}
+				o := options()
+				o.Relist, o.WatchTimeout = 5*time.Second, 3*time.Hour
+				h := run(t, source, o, 11*time.Minute)
+				require.Equal(t, c.lists, h.Lists)
+				require.Greater(t, h.Compares, uint64(90))
+			})
+		})
+	}
+}

@@ -51,7 +51,7 @@
 //     not taken for whole. (TestStepListing)
 //  6. No answer of a server makes it send requests round and round without a pause; only an event
 //     that is new lets the next watch begin at once. (TestNothingSpins, TestNewsInNoTimeIsPaced,
-//     TestCircleOfPages)
+//     TestCircleOfPages, TestStubbornServerIsPausedFor)
 //  7. A relist never takes anything from the sink before it is complete. (TestRelistNeverEmptiesTheSink)
 //  8. A watch is given up at its timeout plus the slack, a list or initial stream when it makes
 //     no progress; the time that the sink takes does not count. (TestBlockedSinkIsNotADeadServer)
@@ -65,10 +65,11 @@
 //  13. Pauses are by the injected clock alone, and one that is set back prolongs no deadline by more
 //     than itself. (TestInjectedClockDrivesRetries, TestListIsGivenUpWhenTheClockGoesBack)
 //  14. Where lists work and watches don't, the sink follows by lists: after ServerErrorsBeforeList, or at
-//     the latest the second time that Relist is due. (TestWatchesThatNeverWork)
-//  14. What it remembers of failures does not grow with them. (TestBoundsOfFailures,
+//     the latest the second time that Relist is due, two minutes if it is more often. A watch that says
+//     a word a minute is left alone. (TestWatchesThatNeverWork, TestFrequentListsBesideAQuietWatch)
+//  15. What it remembers of failures does not grow with them. (TestBoundsOfFailures,
 //     TestRefusalsAreBounded)
-//  15. A refused object is named by Health until a state that is not older was taken, or a list
+//  16. A refused object is named by Health until a state that is not older was taken, or a list
 //     that could show it did without it. (TestRefusalStandsWhateverCameBeforeIt,
 //     TestRefusalWithoutVersionStandsUntilItsGapIsMended, TestRefusalStandsAfterAListThatIsOlder,
 //     TestRefusalStandsAfterAListThatFails, TestRefusalComesBackWithTheEvent,

@@ -8,6 +8,10 @@ import (
 	"github.com/seed3bce33ad/listwatch"
 )
 
+// quiet is how long a watch of a collection without changes may be silent: servers send a bookmark
+// about every minute.
+const quiet = 2 * time.Minute
+
 // ledger keeps the position and what Health tells.
 type ledger struct {
 	// refusals is len(refused), to be looked at without the lock.
@@ -23,8 +27,10 @@ type ledger struct {
 	// told holds the gaps that were reported, at most MaxRefused.
 	told map[gapID]struct{}
 	gap  gap
-	// heard: a watch has delivered something since the last complete list.
+	// heard: a watch has delivered something since the last complete list; sign is when it last
+	// did, or when a list took its place.
 	heard bool
+	sign  time.Time
 }
 
 type refusal struct {
@@ -110,6 +116,7 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 	if mode == listwatch.Compare {
 		return
 	}
+	l.sign = now
 	l.h.Failures = 0
 	l.h.Position, l.h.Synced = version, true
 	l.gap = gap{losses: l.gap.losses}
@@ -124,7 +131,7 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 func (l *ledger) taken(position string, objects bool, now time.Time) (moved, passed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.h.LastProgress, l.h.Failures, l.heard = now, 0, true
+	l.h.LastProgress, l.h.Failures, l.heard, l.sign = now, 0, true, now
 	if objects {
 		l.h.LastEvent = now
 	}
@@ -137,12 +144,12 @@ func (l *ledger) taken(position string, objects bool, now time.Time) (moved, pas
 	return true, l.gap.open && !before && l.passedLocked()
 }
 
-// alive reports whether a watch has delivered something since the last complete list. What a list
-// shows beyond the position may be left to such a watch only.
-func (l *ledger) alive() bool {
+// alive reports whether a watch has delivered something since the last complete list, or may yet.
+// What a list shows beyond the position may be left to such a watch only.
+func (l *ledger) alive(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.heard
+	return l.heard || now.Sub(l.sign) < quiet
 }
 
 func (l *ledger) passedLocked() bool {

@@ -298,6 +298,19 @@ func TestSilenceIsProbed(t *testing.T) {
 	require.Equal(t, []action{doWatch, doProbe, doWatch, doWatch, doProbe}, done)
 }
 
+// An expiry right after a list is paused for, since the list has led nowhere. When another failure was
+// paused for in between, that was the pause.
+func TestExpiryBehindAnotherFailure(t *testing.T) {
+	m := started(phaseWatching, plan{})
+	m.fresh = true
+	m, e := m.step(at(watchEnd(classServer, 0)))
+	require.Equal(t, doSleep, e.do)
+	m, e = m.step(input{kind: inSlept, now: epoch, position: "20"})
+	require.Equal(t, doWatch, e.do)
+	_, e = m.step(event(classExpired))
+	require.Equal(t, doList, e.do)
+}
+
 // Whatever comes, the machine never goes round without a pause: of the effects that send a
 // request at once, no long run follows from inputs that bring no news in no time.
 func TestNothingSpins(t *testing.T) {

@@ -126,6 +126,9 @@ func (m *machine) proved(in input, short bool) {
 	if in.elapsed >= shortWatch && (ended || in.moved) {
 		m.fresh = false
 	}
+	if !ended && in.class != classExpired && in.class != classTooNew {
+		m.fresh = false // this failure is paused for, so an expiry behind it need not be
+	}
 	if in.moved && in.elapsed >= shortWatch {
 		m.pause = backoff.State{}
 	}

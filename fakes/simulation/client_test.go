@@ -321,8 +321,10 @@ func (c *client) rest() {
 	if !h.Synced {
 		c.Fail(synced, "%s is not synced at rest", c.name)
 	}
-	if len(h.Source.Refused) > 0 {
-		c.Fail(untrusted, "what %s has refused is not taken at rest: %v", c.name, h.Source.Refused)
+	for _, r := range h.Source.Refused {
+		if !listwatch.Newer(r.ResourceVersion, c.model.server.Version()) { // else a restore took it back
+			c.Fail(untrusted, "what %s has refused is not taken at rest: %v", c.name, r)
+		}
 	}
 	for _, h := range c.handlers {
 		h.rest()

@@ -112,6 +112,27 @@ func TestGuaranteesNameTheirTests(t *testing.T) {
 	}
 }
 
+// TestTriedNamesTests reads the table in the documentation of fakes: one item for each of the
+// sixteen guarantees, with tests that exist and kinds of fault.
+func TestTriedNamesTests(t *testing.T) {
+	t.Parallel()
+	exist := tests(t)
+	_, section, found := strings.Cut(read(t, "fakes/doc.go"), "// # What the library was tried under\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "// # ")
+	items := regexp.MustCompile(`(?m)^//\s+\d+\.\s`).Split(section, -1)[1:]
+	require.Len(t, items, 16)
+	name := regexp.MustCompile(`([a-z/]+)\.(Test\w+)`)
+	for i, item := range items {
+		named := name.FindAllStringSubmatch(item, -1)
+		require.NotEmpty(t, named, "guarantee %d", i+1)
+		require.Contains(t, item, "Under", "guarantee %d", i+1)
+		for _, n := range named {
+			require.True(t, exist[n[1]][n[2]], "guarantee %d: %s has no %s", i+1, n[1], n[2])
+		}
+	}
+}
+
 // TestPackageDocs checks that each package says how it is used, what it promises, who may call
 // it from where, and how to test with it.
 func TestPackageDocs(t *testing.T) {
