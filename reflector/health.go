@@ -66,6 +66,8 @@ type Health struct {
 	// Gaps counts what watches delivered and could not be taken; what went back counts once at each
 	// position.
 	Gaps uint64
+	// Gap: something that a watch delivered was lost, and no list has repaired it yet.
+	Gap bool
 	// Restores counts the restored servers whose state was believed.
 	Restores uint64
 	// Abandoned counts the calls of the source that ignored their context.

@@ -27,10 +27,16 @@ type ledger struct {
 	// told holds the gaps that were reported, at most MaxRefused.
 	told map[gapID]struct{}
 	gap  gap
+	// tell tells the sink whether there is a gap.
+	tell func(open bool)
 	// heard: a watch has delivered something since the last complete list; sign is when it last
 	// did, or when a list took its place.
 	heard bool
 	sign  time.Time
+	// put is the newest version that the list in progress has brought, torn that of all lists since
+	// the last complete one: of what they brought, the store may hold states that are newer than
+	// the position.
+	put, torn string
 }
 
 type refusal struct {
@@ -64,6 +70,7 @@ func (l *ledger) health() Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.h
+	h.Gap = l.gap.open
 	for _, r := range l.refused {
 		h.Refused = append(h.Refused, r.Refusal)
 	}
@@ -99,6 +106,29 @@ func (l *ledger) failed(err error, now time.Time) {
 	l.h.Failures++
 }
 
+// listing notes that a list begins.
+func (l *ledger) listing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.h.Lists++
+	l.put, l.torn = "", newest(l.torn, l.put)
+}
+
+// brought notes the newest version of what a list has brought.
+func (l *ledger) brought(version string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.put = newest(l.put, version)
+}
+
+// brokenAt returns the newest version that lists since the last complete one have brought, but for
+// the one in progress.
+func (l *ledger) brokenAt() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.torn
+}
+
 // progress notes that a page was taken.
 func (l *ledger) progress(now time.Time) {
 	l.mu.Lock()
@@ -113,10 +143,12 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 	defer l.mu.Unlock()
 	l.dropRefusedLocked(version, mode, note)
 	l.h.LastProgress, l.heard = now, false
+	defer func() { l.tell(l.gap.open) }()
 	if mode == listwatch.Compare {
 		return
 	}
 	l.sign = now
+	l.put, l.torn = "", ""
 	l.h.Failures = 0
 	l.h.Position, l.h.Synced = version, true
 	l.gap = gap{losses: l.gap.losses}
@@ -171,6 +203,9 @@ func (l *ledger) lose(h listwatch.Head, back bool) (news, passed bool) {
 	}
 	if back {
 		id = gapID{version: l.h.Position, back: true}
+	}
+	if !l.gap.open {
+		l.tell(true)
 	}
 	l.gap.open = true
 	l.gap.losses++

@@ -18,7 +18,7 @@ func (r *Reflector[T]) beginList(mode listwatch.Mode) error {
 	r.compare.disarm()
 	r.mu.Unlock()
 	r.listNote = r.ledger.note()
-	r.ledger.count(func(h *Health) { h.Lists++ })
+	r.ledger.listing()
 	return safely("sink", func() error {
 		snapshot := r.sink.Begin(mode)
 		r.snapshot = snapshot
@@ -164,9 +164,10 @@ func (r *Reflector[T]) refuse(s listwatch.Snapshot[T], h listwatch.Head, reason 
 
 // put hands listed objects on, without those that lack a name or version.
 func (r *Reflector[T]) put(ctx context.Context, s listwatch.Snapshot[T], objects []T) error {
-	good, bad := objects, false
+	good, bad, version := objects, false, ""
 	for i, object := range objects {
 		h, err := head(object)
+		version = newest(version, h.ResourceVersion)
 		switch {
 		case err != nil:
 			r.refuse(s, h, err)
@@ -181,6 +182,7 @@ func (r *Reflector[T]) put(ctx context.Context, s listwatch.Snapshot[T], objects
 	if len(good) == 0 {
 		return nil
 	}
+	r.ledger.brought(version)
 	return s.Put(ctx, good...)
 }
 

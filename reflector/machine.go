@@ -51,6 +51,7 @@ type input struct {
 	now      time.Time
 	chance   float64
 	position string // the version that the sink has reached; "" before the first list
+	torn     string // the newest version that lists which were given up have brought
 
 	failure
 	meta    listwatch.ListMeta // of a page; of a synced or committed snapshot its version
@@ -250,3 +251,11 @@ func (m *machine) committed(in input) effect {
 
 // older reports whether version a is known to be older than b.
 func older(a, b string) bool { return listwatch.Newer(b, a) }
+
+// newest returns the newer of two versions, of which one or both may be empty.
+func newest(a, b string) string {
+	if a == "" || listwatch.Newer(b, a) {
+		return b
+	}
+	return a
+}

@@ -59,6 +59,12 @@ func at(in input) input {
 	return in
 }
 
+// torn adds to an input that a list which was given up has brought states up to version 22.
+func torn(in input) input {
+	in.torn = "22"
+	return in
+}
+
 func because(c class) failure { return failure{class: c} }
 
 func page(version, token string, f failure) input {
@@ -119,6 +125,9 @@ func TestStepListing(t *testing.T) {
 		{name: "restored server believed", m: started(phaseListing, reset), in: at(page("19", "", failure{})), do: doCommit, version: "19"},
 		{name: "restored server's pages", m: started(phaseListing, reset), in: at(page("19", "C1", failure{})), do: doList, list: paged(reset, "C1", "19")},
 		{name: "not restored", m: started(phaseListing, reset), in: at(page("20", "", failure{})), do: doSleep, delay: base, then: effect{do: doList, list: latest}, reported: true},
+		{name: "latest older than what a list brought that was given up", m: started(phaseListing, latest), in: torn(page("19", "", failure{})), do: doList, list: reset, reported: true},
+		{name: "restored server believed after such a list", m: started(phaseListing, reset), in: torn(page("19", "", failure{})), do: doCommit, version: "19"},
+		{name: "relist older than what such a list brought", m: relist, in: torn(at(page("21", "", failure{}))), do: doList, list: latest, reported: true},
 		{name: "opaque version is not older", m: started(phaseListing, latest), in: at(page("x", "", failure{})), do: doCommit, version: "x"},
 		{name: "denied", m: pages, in: page("", "", because(classDenied)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "busy", m: relist, in: at(page("", "", failure{class: classBusy, hint: 2 * time.Second})), do: doSleep, delay: 2 * time.Second, then: relistAgain, reported: true},

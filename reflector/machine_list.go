@@ -12,17 +12,17 @@ func (m *machine) page(in input) effect {
 		return m.listFailed(in)
 	}
 	p, version, token := m.plan, in.meta.ResourceVersion, in.meta.Continue
-	fault := p.fault(in.meta)
+	fault, floor := p.fault(in.meta), newest(in.position, in.torn)
 	switch {
 	case fault != "" && p.limit != 0 && version != "":
 		m.unpaged = m.unpaged || p.token == "" || version == p.listed
 		return turn(m.whole(), fault)
 	case fault != "":
 		return m.fail(in, m.read(in), fault)
-	case p.mode == listwatch.Reset && !older(version, in.position):
+	case p.mode == listwatch.Reset && !older(version, floor):
 		return m.fail(in, m.latest(listwatch.Rebuild), fmt.Sprintf("the version went back and is at %s again", version))
-	case p.mode == listwatch.Rebuild && older(version, in.position):
-		fault = fmt.Sprintf("list of version %s after %s", version, in.position)
+	case p.mode == listwatch.Rebuild && older(version, floor):
+		fault = fmt.Sprintf("list of version %s after %s", version, floor)
 		if p.match == listwatch.MatchLatest {
 			return turn(m.latest(listwatch.Reset), fault+": the server was restored")
 		}

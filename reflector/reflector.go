@@ -66,6 +66,7 @@ func New[T listwatch.Object](source listwatch.ListerWatcher[T], sink Sink[T], o 
 	r := &Reflector[T]{source: source, sink: sink, o: o, done: make(chan struct{})}
 	r.log = o.Logger.With("reflector", o.Name)
 	r.machine.rules = o.rules()
+	r.ledger.tell = teller(sink)
 	return r
 }
 
@@ -140,7 +141,7 @@ func (r *Reflector[T]) loop(in input) {
 // step feeds the machine and keeps the books on what it decides.
 func (r *Reflector[T]) step(in input) effect {
 	now := r.o.Clock.Now()
-	in.now, in.chance, in.position = now, r.o.Rand(), r.ledger.position()
+	in.now, in.chance, in.position, in.torn = now, r.o.Rand(), r.ledger.position(), r.ledger.brokenAt()
 	if r.ctx.Err() != nil {
 		in.kind = inQuit
 	}

@@ -81,7 +81,7 @@
 //
 // After a restore of the server, 15, the lists of 11, and deletes that nobody saw are not looked at
 // before the next rest: versions mean nothing then. Versions without order are tried with faults
-// that don't need it. A restore while a list is under way is left out.
+// that don't need it.
 //
 // # Concurrency
 //

@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -12,7 +11,6 @@ import (
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/fakes"
 	"github.com/seed3bce33ad/listwatch/fakes/simulation"
-	"github.com/seed3bce33ad/listwatch/reflector"
 )
 
 // keys is how many keys are written, classes how many kinds of value.
@@ -103,16 +101,8 @@ func needsOrder(k fakes.FaultKind) bool {
 	return k == fakes.FaultLag || k == fakes.FaultRestore || k == fakes.FaultLateBookmark
 }
 
-// Inject makes the world a target of faults. A server that is restored while a list is under way
-// leaves what that list has brought, see testdata/vanished.txt.
-func (l *library) Inject(f fakes.Fault) error {
-	for _, c := range l.clients {
-		if s := c.pods.Health().Source; f.Kind == fakes.FaultRestore && (!s.Synced || s.State != reflector.Watching) {
-			return errors.New("not now")
-		}
-	}
-	return l.model.inject(f)
-}
+// Inject makes the world a target of faults.
+func (l *library) Inject(f fakes.Fault) error { return l.model.inject(f) }
 
 // Heal ends all faults.
 func (l *library) Heal() { l.model.server.Heal() }
