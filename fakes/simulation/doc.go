@@ -11,10 +11,15 @@
 //			sets := simulation.Serve(w, "sets", stampSet, simulation.ServeOptions[*Set]{Mutate: mutateSet})
 //			pods := simulation.Serve(w, "pods", stampPod, simulation.ServeOptions[*Pod]{})
 //			w.Start(func(ctx context.Context) error { return controller.Run(ctx, sets, pods) })
-//			w.Always("no pod too many", func() error { return tooMany(sets.Objects(), pods.Objects()) })
+//			w.Always("never more than ten pods", func() error { return atMost(10, pods.Objects()) })
 //			w.AtRest("as many pods as wanted", func() error { return differs(sets.Objects(), pods.Objects()) })
-//		}, simulation.Options{})
+//		}, simulation.Options{Faults: fakes.HonestFaults()})
 //	}
+//
+// Give what is started a logger that discards (slog.DiscardHandler), or thousands of warnings hide
+// what was found. A promise that is looked at always is looked at right after a foreign client's
+// write, too, before any controller can know: so it bounds what the controller does, and what it
+// must bring about stands under AtRest.
 //
 // The function runs once for each scenario, in a bubble of testing/synctest with the time of its
 // own. [Serve] makes a [fakes.Source]: the controller watches it and writes to it, foreign clients
@@ -52,7 +57,8 @@
 //     (TestShortestScript).
 //  4. What does not end with its context, leaves a goroutine behind or waits for ever is found
 //     (TestFindsWhatDoesNotEnd, TestFindsWhatIsLeftBehind, TestFindsWhatWaitsForEver).
-//  5. What was started and fails is started again (TestStartsAgain).
+//  5. What was started and fails is started again (TestStartsAgain); one that panics, or still fails
+//     at rest, is told with its error (TestFindsWhatPanics, TestFindsWhatFailsForEver).
 //  6. Promises are looked at after each write of the controller, too (TestLooksAfterEachWrite).
 //
 // # The simulation of this library

@@ -21,7 +21,7 @@ type Finding struct {
 
 // String returns all of it, the script as a test that can be pasted.
 func (f *Finding) String() string {
-	return fmt.Sprintf("broken: %s: %s\nseed %d; shortened to a test:\n\nfunc TestFound%d(t *testing.T) {\n\tsimulation.Replay(t, setup, `\n%s\n`)\n}\n",
+	return fmt.Sprintf("broken: %s: %s\nseed %d; shortened to a test, where setup is what Run was given:\n\nfunc TestFound%d(t *testing.T) {\n\tsimulation.Replay(t, setup, `\n%s\n`)\n}\n",
 		f.Promise, f.Text, f.Seed, f.Seed, f.Script)
 }
 

@@ -22,7 +22,9 @@ type Options struct {
 	// Operations is how many a scenario has at least. Defaults to 200.
 	Operations int
 	// Faults are the kinds that are injected; each scenario has at least three of them, when
-	// there are so many. Defaults to all that the targets take.
+	// there are so many. Defaults to all that the targets take; but a promise about a controller's
+	// own writes that must hold always, such as "never more than three", can be kept only under
+	// [fakes.HonestFaults].
 	Faults []fakes.FaultKind
 	// Rest is how much virtual time passes without a fault or a foreign write before what must
 	// hold at rest is looked at. Defaults to 2 h, which is longer than the period of relists.

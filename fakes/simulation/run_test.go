@@ -164,6 +164,35 @@ func TestFindsWhatWaitsForEver(t *testing.T) {
 	require.Equal(t, "nothing waits for ever", f.Promise)
 }
 
+func TestFindsWhatPanics(t *testing.T) {
+	t.Parallel()
+	f := simulation.Find(t, func(w *simulation.World) {
+		w.Start(func(context.Context) error { panic("oops") })
+	}, few)
+	require.Equal(t, "what was started does not panic", f.Promise)
+	require.Contains(t, f.Text, "oops")
+}
+
+func TestFindsWhatFailsForEver(t *testing.T) {
+	t.Parallel()
+	f := simulation.Find(t, func(w *simulation.World) {
+		w.Start(func(context.Context) error { return errors.New("a bad configuration") })
+		w.AtRest("something is done", func() error { return errors.New("nothing is") })
+	}, few)
+	require.Equal(t, "what was started goes on at rest", f.Promise)
+	require.Contains(t, f.Text, "a bad configuration")
+}
+
+func TestServeWantsOneWord(t *testing.T) {
+	t.Parallel()
+	setup := func(w *simulation.World) {
+		require.Panics(t, func() {
+			simulation.Serve(w, "two words", fakes.StampObject, simulation.ServeOptions[*fakes.Object]{})
+		})
+	}
+	simulation.Replay(t, setup, "rest")
+}
+
 func TestStartsAgain(t *testing.T) {
 	t.Parallel()
 	var starts int

@@ -138,6 +138,7 @@ func (w *World) builtin() {
 		w.sleep(ctx, w.options.Rest)
 		w.settle(true)
 		w.look(w.always)
+		w.lookAtRuns(w.Now().Add(-w.options.Rest / 2))
 		w.look(w.atRest)
 		return nil
 	}})

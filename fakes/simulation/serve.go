@@ -28,9 +28,12 @@ type ServeOptions[T listwatch.Object] struct {
 }
 
 // Serve makes a server for a scenario and has foreign clients write to it and faults happen to
-// it, calls of its own verbs that fail among them. Stamp is that of [fakes.New]. The name is one
-// word.
+// it, calls of its own verbs that fail among them. Stamp is that of [fakes.New]. A name that is not
+// one word panics.
 func Serve[T listwatch.Object](w *World, name string, stamp func(T, fakes.Stamp) T, o ServeOptions[T]) *fakes.Source[T] {
+	if name == "" || strings.ContainsAny(name, " \t\n=&#") {
+		panic(fmt.Sprintf("simulation: the name %q is not one word", name))
+	}
 	if len(o.Keys) == 0 {
 		for n := range 5 {
 			o.Keys = append(o.Keys, listwatch.Key{Namespace: "ns", Name: "k" + strconv.Itoa(n)})

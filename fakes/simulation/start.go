@@ -2,6 +2,9 @@ package simulation
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -22,6 +25,8 @@ const (
 	promiseStop = "what was started ends with its context"
 	promiseLeak = "nothing is left behind"
 	promiseLive = "nothing waits for ever"
+	promiseCalm = "what was started does not panic"
+	promiseRuns = "what was started goes on at rest"
 )
 
 // running is one function given to Start.
@@ -29,12 +34,19 @@ type running struct {
 	run    func(context.Context) error
 	cancel context.CancelFunc
 	done   *listwatch.Signal
+
+	mu sync.Mutex
+	// failure is the last error it returned, at failed; guarded by mu.
+	failure error
+	failed  time.Time
 }
 
 // Start has run called at once, in a goroutine of its own: a controller with all that it needs
 // in memory. Scenarios end its ctx at random moments, wait until it has returned, and call it
 // again, as when a process is replaced. One that returns an error is called again after ten
-// seconds, as a crashed process is; one that returns nil early has ended.
+// seconds, as a crashed process is, and must not do that any more at rest; one that returns nil
+// early has ended. A panic in the goroutine that calls run breaks a promise; one elsewhere ends the
+// process, and the seeds under way are in the log.
 func (w *World) Start(run func(ctx context.Context) error) {
 	r := &running{run: run}
 	if len(w.runs) == 0 {
@@ -51,12 +63,39 @@ func (w *World) launch(r *running) {
 	w.workers.Go(func() {
 		defer done.Fire()
 		for ctx.Err() == nil {
-			if err := r.run(ctx); err == nil || ctx.Err() != nil {
+			if err := w.call(r, ctx); err == nil || ctx.Err() != nil {
 				return
 			}
 			_ = timing.Sleep(ctx, w.clock, crashPause)
 		}
 	})
+}
+
+// call runs what was started, and notes how it failed.
+func (w *World) call(r *running, ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+			w.Fail(promiseCalm, "%v\n%s", p, debug.Stack())
+		}
+		if err != nil && ctx.Err() == nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.failure, r.failed = err, w.Now()
+		}
+	}()
+	return r.run(ctx)
+}
+
+// lookAtRuns checks that nothing that was started fails since a time.
+func (w *World) lookAtRuns(since time.Time) {
+	for _, r := range w.runs {
+		r.mu.Lock()
+		if r.failure != nil && !r.failed.Before(since) {
+			w.Fail(promiseRuns, "it failed %s before: %v", w.Now().Sub(r.failed), r.failure)
+		}
+		r.mu.Unlock()
+	}
 }
 
 // stop ends everything that was started.

@@ -81,7 +81,7 @@ func TestScenarioTable(t *testing.T) {
 }
 
 // packages are the folders of the library that promise something.
-var packages = []string{".", "indexer", "deltafifo", "reflector", "reflector/rest", "informer", "workqueue", "fakes"}
+var packages = []string{".", "indexer", "deltafifo", "reflector", "reflector/rest", "informer", "workqueue", "fakes", "fakes/conformance", "fakes/wire", "fakes/simulation"}
 
 // TestGuaranteesNameTheirTests reads the numbered list under "# Guarantees" of each doc.go: each
 // item ends with the tests that prove it in parentheses, each of the own package unless it is
