@@ -127,6 +127,7 @@ func (q *DeltaFIFO[T]) reachLocked(version string) {
 	if q.sweep != nil && !listwatch.Newer(q.sweep.version, version) {
 		q.sweepLocked(q.sweep)
 		q.sweep = nil
+		q.mendLocked()
 	}
 }
 

@@ -81,6 +81,9 @@ type Batch[T listwatch.Object] struct {
 	Exact bool
 	// Synced: the first snapshot is complete with this batch, or was before.
 	Synced bool
+	// Gap: of what happened at or below Version something was lost on the way, and has not been
+	// handed out yet; see [DeltaFIFO.Lost].
+	Gap bool
 	// Epoch is the number of restores of the server that have been handed out completely;
 	// Version belongs to it.
 	Epoch uint64

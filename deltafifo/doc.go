@@ -54,7 +54,8 @@
 //  11. The position grows only, but for Reset, which begins an epoch. (TestPosition,
 //     TestResetBeginsAnEpoch)
 //  12. Version covers what was handed out, and Exact says so only when the store is that version
-//     of the collection. (TestExact, TestExactOfMixedBatch, TestModel)
+//     of the collection; Gap stands until what was lost is handed out. (TestExact,
+//     TestExactOfMixedBatch, TestGapEndsWithItsRepair, TestModel)
 //  13. HasSynced turns true when process has returned from the last key of the first list, never
 //     back, and at once for an empty list. (TestHasSyncedWaitsForProcess,
 //     TestHasSyncedWaitsForItemInFlightAtCommit, TestSyncedWithoutObjects)

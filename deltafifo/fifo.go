@@ -70,6 +70,7 @@ type DeltaFIFO[T listwatch.Object] struct {
 	open       *snapshot[T] // nil when none is open
 	sweep      *sweep       // of a Compare, until the position reaches its version; may be nil
 	drift      uint64
+	gap        gap
 
 	idle    bool          // a Pop waits for wake
 	space   chan struct{} // closed when there is room or a snapshot ended; nil: nobody waits

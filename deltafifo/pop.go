@@ -10,7 +10,7 @@ import (
 // report is what a batch says beside its items.
 type report struct {
 	position
-	exact, synced bool
+	exact, synced, gap bool
 }
 
 // Pop waits for changes and calls process with those of the first keys, at most so many; 0 or
@@ -88,7 +88,7 @@ func (q *DeltaFIFO[T]) batchLocked(keys int) Batch[T] {
 	q.told = q.reportLocked()
 	return Batch[T]{
 		Items: q.out, Version: q.told.version, Epoch: q.told.epoch,
-		Exact: q.told.exact, Synced: q.told.synced,
+		Exact: q.told.exact, Synced: q.told.synced, Gap: q.told.gap,
 	}
 }
 
@@ -104,12 +104,14 @@ func (q *DeltaFIFO[T]) land() {
 // queued began at the position that its first item remembers.
 func (q *DeltaFIFO[T]) reportLocked() report {
 	r := report{position: q.position, synced: q.complete && q.handed >= q.syncSeq}
+	r.gap = q.gap.open || q.handed < q.gap.end
 	if q.keysLocked() > 0 {
 		r.position = q.order[q.first].before
 		return r
 	}
 	rebuilding := q.torn || q.open != nil && q.open.mode != listwatch.Compare
 	r.exact = !rebuilding && r.version != "" && !listwatch.Newer(q.ahead, r.version)
+	r.exact = r.exact && !r.gap
 	return r
 }
 
@@ -120,7 +122,8 @@ func (q *DeltaFIFO[T]) workLocked() bool {
 		return true
 	}
 	r := q.reportLocked()
-	return r.position != q.told.position || r.synced != q.told.synced || r.exact && !q.told.exact
+	return r.position != q.told.position || r.synced != q.told.synced || r.exact && !q.told.exact ||
+		q.told.gap && !r.gap
 }
 
 // wakeLocked tells the Pop that waits that there is something for it.

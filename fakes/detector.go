@@ -27,8 +27,9 @@ type DetectorOptions struct {
 	// Encode turns an object into text that shows all that may not change. Defaults to
 	// encoding/json with indentation.
 	Encode func(any) ([]byte, error)
-	// Report is told of each changed object, once, when a retention ends or Check finds it.
-	// Defaults to a panic, which makes a test fail loudly.
+	// Report is told of each changed object, once, when a retention ends or Check finds it. It
+	// may be called by several goroutines at once. Defaults to a panic in the goroutine of the
+	// List or Watch that finds it, which makes a test fail loudly, and to nothing in Check.
 	Report func(error)
 	// Clock tells the time. Defaults to the real clock.
 	Clock clock.Clock
@@ -40,9 +41,6 @@ func (o DetectorOptions) withDefaults() DetectorOptions {
 	}
 	if o.Encode == nil {
 		o.Encode = func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
-	}
-	if o.Report == nil {
-		o.Report = func(err error) { panic(err) }
 	}
 	o.Clock = timing.Or(o.Clock)
 	return o
@@ -93,8 +91,9 @@ func (d *Detector[T]) Watch(ctx context.Context, o listwatch.WatchOptions, each 
 	})
 }
 
-// Check looks at all objects whose retention has not passed. It reports each changed one, and
-// returns the reports joined, or nil. Objects it reported are forgotten.
+// Check looks at all objects that are remembered, and returns what was changed, joined, or nil. It
+// tells each to [DetectorOptions].Report too, and does not panic when there is none. Objects that it found
+// changed are forgotten.
 func (d *Detector[T]) Check() error {
 	return d.look(func(watched[T]) bool { return true }, false)
 }
@@ -108,7 +107,10 @@ func (d *Detector[T]) Len() int {
 
 func (d *Detector[T]) remember(objects ...T) {
 	now := d.options.Clock.Now()
-	_ = d.look(func(w watched[T]) bool { return !now.Before(w.until) }, true)
+	err := d.look(func(w watched[T]) bool { return !now.Before(w.until) }, true)
+	if err != nil && d.options.Report == nil {
+		panic(err)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, o := range objects {
@@ -141,8 +143,10 @@ func (d *Detector[T]) look(due func(watched[T]) bool, forget bool) error {
 	clear(d.watched[len(kept):])
 	d.watched = kept
 	d.mu.Unlock()
-	for _, err := range found {
-		d.options.Report(err)
+	if d.options.Report != nil {
+		for _, err := range found {
+			d.options.Report(err)
+		}
 	}
 	return errors.Join(found...)
 }

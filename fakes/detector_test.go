@@ -66,34 +66,47 @@ func TestDetectorNamesTheChangedObject(t *testing.T) {
 	})
 }
 
+// Without Report, a list or a watch panics, and Check does not.
 func TestDetectorPanicsByDefault(t *testing.T) {
 	t.Parallel()
-	server := fakes.New(fakes.StampObject, fakes.Options[*fakes.Object]{})
-	_, err := server.Put(&fakes.Object{Meta: listwatch.Meta{Name: "a"}})
-	require.NoError(t, err)
-	broken := false
-	detector := fakes.DetectMutations[*fakes.Object](server, fakes.DetectorOptions{Encode: func(v any) ([]byte, error) {
-		if broken {
-			return nil, errors.New("broken")
+	synctest.Test(t, func(t *testing.T) {
+		server := fakes.New(fakes.StampObject, fakes.Options[*fakes.Object]{})
+		_, err := server.Put(&fakes.Object{Meta: listwatch.Meta{Name: "a"}})
+		require.NoError(t, err)
+		broken := false
+		o := fakes.DetectorOptions{Retention: time.Minute, Encode: func(v any) ([]byte, error) {
+			if broken {
+				return nil, errors.New("broken")
+			}
+			return []byte(v.(*fakes.Object).Value), nil
+		}}
+		detector := fakes.DetectMutations[*fakes.Object](server, o)
+		list := func(value string) {
+			_, err := detector.List(t.Context(), listwatch.ListOptions{}, func(objects ...*fakes.Object) error {
+				objects[0].Value = value
+				return nil
+			})
+			require.NoError(t, err)
 		}
-		return []byte(v.(*fakes.Object).Value), nil
-	}})
-	_, err = detector.List(t.Context(), listwatch.ListOptions{}, func(objects ...*fakes.Object) error {
-		objects[0].Value = "changed"
-		return nil
+		list("changed")
+		err = detector.Check()
+		require.ErrorIs(t, err, fakes.ErrMutated)
+		require.ErrorContains(t, err, "+ changed")
+		require.NoError(t, detector.Check(), "told once")
+		list("")
+		broken = true
+		require.EqualError(t, detector.Check(), "a shared object was changed: it cannot be encoded any more: broken")
+		broken = false
+		list("changed")
+		time.Sleep(time.Minute)
+		require.PanicsWithError(t, "a shared object was changed: a\n- \n+ changed\n", func() { list("") })
 	})
-	require.NoError(t, err)
-	require.Panics(t, func() { _ = detector.Check() })
-	_, err = detector.List(t.Context(), listwatch.ListOptions{}, func(...*fakes.Object) error { return nil })
-	require.NoError(t, err)
-	broken = true
-	require.PanicsWithError(t, "a shared object was changed: it cannot be encoded any more: broken", func() { _ = detector.Check() })
 }
 
 func ExampleDetector() {
 	server := fakes.New(fakes.StampObject, fakes.Options[*fakes.Object]{})
 	_, _ = server.Put(&fakes.Object{Meta: listwatch.Meta{Name: "a"}, Value: "1"})
-	detector := fakes.DetectMutations[*fakes.Object](server, fakes.DetectorOptions{Report: func(error) {}})
+	detector := fakes.DetectMutations[*fakes.Object](server, fakes.DetectorOptions{})
 	_, _ = detector.List(context.Background(), listwatch.ListOptions{}, func(objects ...*fakes.Object) error {
 		objects[0].Value = "2" // forbidden
 		return nil

@@ -47,7 +47,13 @@
 //		...
 //	})
 //
-// Delays of a test's own are ordered by [Hooks].
+// Delays of a test's own are ordered by [Hooks]. Who changes objects that are shared is found by a
+// [Detector] around the source; in a world of package simulation:
+//
+//	pods := fakes.DetectMutations(source, fakes.DetectorOptions{Report: func(err error) {
+//		w.Fail("nobody changes cached objects", "%v", err)
+//	}})
+//	w.Cleanup(func() { _ = pods.Check() }) // what was delivered last
 //
 // # Faults
 //
@@ -97,6 +103,13 @@
 //	reset            a connection reset                         connect anew, go on
 //	refuse           connections refused                        the same, with pauses that grow
 //	throttle         few bytes a second                         wait as long as there is progress
+//
+// Heal does not bring back a connection that is half open: a client sees nothing on it until its own
+// deadline, or a list beside the watch, ends it. With the defaults of this library that takes up to
+// 50 minutes after Heal, so a test that wants to see it converge has to wait that long.
+//
+// [HonestFaults] are those under which no data is lost: what a controller promises of its own writes
+// can be kept under these alone.
 //
 // # What the library was tried under
 //
@@ -168,7 +181,7 @@
 //  1. Text and data are the same thing, and one seed always makes one script (TestFaultText,
 //     TestFaultKinds, TestScriptText, TestRandomScript).
 //  2. A fault that is not known or makes no sense is refused, never half done
-//     (TestFaultTextThatIsNone).
+//     (TestFaultTextThatIsNone, TestFaultTakes).
 //
 // A [Recorder] promises:
 //

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/fakes"
 	"github.com/seed3bce33ad/listwatch/informer"
-	"github.com/seed3bce33ad/listwatch/internal/worker"
 )
 
 // A watch replays what happened after a list, however late it comes.
@@ -191,7 +191,7 @@ func ExampleRecorder() {
 	objects := informer.New(source, informer.Options{})
 	var rec fakes.Recorder[*fakes.Object]
 	_, _ = objects.AddHandler(ctx, rec.Handle, informer.HandlerOptions{})
-	var group worker.Group
+	var group sync.WaitGroup
 	group.Go(func() { _ = objects.Run(ctx) })
 
 	_ = rec.Wait(ctx, 1)

@@ -3,7 +3,6 @@ package fakes
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -13,13 +12,13 @@ import (
 
 // Fault is one thing that goes wrong, as data. It is comparable, and is written as one line of
 // text that [ParseFault] reads. What the fields mean is said by the kind; those that it does
-// not speak of are not looked at. The zero value is no fault.
+// not speak of have to be zero. The zero value is no fault.
 type Fault struct {
 	// Kind is what goes wrong.
 	Kind FaultKind
-	// Verb is the calls that are affected; 0: lists and watches.
+	// Verb is the calls that are affected; 0: lists and watches. Others can but fail.
 	Verb Verb
-	// Code is an HTTP status code; 0: a broken connection.
+	// Code is an HTTP status code, 400 to 599; 0: a broken connection.
 	Code int
 	// Event makes a failure of a watch an ERROR event, which comes behind the HTTP status 200.
 	Event bool
@@ -105,7 +104,9 @@ func (f *Fault) read(word string) (err error) {
 			break
 		}
 		again = f.Code != 0
-		f.Code, err = strconv.Atoi(word)
+		if f.Code, err = strconv.Atoi(word); err != nil {
+			err = fmt.Errorf("unknown word %q; a verb (list, watch, get, create, update, delete), a code, event, n= or for=", word)
+		}
 	}
 	if again {
 		err = fmt.Errorf("%q is one too many", word)
@@ -127,6 +128,8 @@ func (f Fault) Validate() error {
 	var wrong []error
 	if f.Kind.facts().layer == 0 {
 		wrong = append(wrong, errors.New("no such kind"))
+	} else {
+		wrong = append(wrong, f.ignored()...)
 	}
 	if f.Verb > VerbDelete {
 		wrong = append(wrong, fmt.Errorf("no such verb: %d", f.Verb))
@@ -134,8 +137,11 @@ func (f Fault) Validate() error {
 	if f.Event && f.Verb != 0 && f.Verb != VerbWatch {
 		wrong = append(wrong, fmt.Errorf("%s has no events", f.Verb))
 	}
-	if f.Code < 0 || f.Code > math.MaxInt32 {
-		wrong = append(wrong, fmt.Errorf("code %d", f.Code))
+	if f.Event && f.Code == 0 {
+		wrong = append(wrong, errors.New("an event without a code"))
+	}
+	if f.Code != 0 && (f.Code < 400 || f.Code > 599) {
+		wrong = append(wrong, fmt.Errorf("code %d is not in 400..599", f.Code))
 	}
 	if f.N < 0 {
 		wrong = append(wrong, fmt.Errorf("n is %d, less than 0", f.N))
@@ -147,6 +153,27 @@ func (f Fault) Validate() error {
 		return fmt.Errorf("fault %q: %w", f, err)
 	}
 	return nil
+}
+
+// ignored reports what f says that its kind does not speak of.
+func (f Fault) ignored() (wrong []error) {
+	takes := f.Kind.facts().takes
+	for _, field := range []struct {
+		name  string
+		said  bool
+		taken fields
+	}{
+		{"verb", f.Verb != 0, aVerb | anyVerb}, {"code", f.Code != 0, aCode}, {"event", f.Event, anEvent},
+		{"n", f.N != 0, aNumber}, {"for", f.For != 0, aTime},
+	} {
+		if field.said && takes&field.taken == 0 {
+			wrong = append(wrong, fmt.Errorf("%s takes no %s", f.Kind, field.name))
+		}
+	}
+	if takes&aVerb != 0 && f.Verb > VerbWatch && f.Verb <= VerbDelete {
+		wrong = append(wrong, fmt.Errorf("%s is for lists and watches alone", f.Kind))
+	}
+	return wrong
 }
 
 // check makes sure that a part of that layer can do f.

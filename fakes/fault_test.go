@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestFaultTextThatIsNone(t *testing.T) {
 		"fale":              `fault "fale": no such kind`,
 		"cut n=x":           `invalid syntax`,
 		"cut for=1":         `missing unit`,
-		"cut what":          `parsing "what"`,
+		"cut what":          `unknown word "what"; a verb (list, watch, get, create, update, delete), a code, event, n= or for=`,
 		"cut n=1 n=2":       `"n=2" is one too many`,
 		"cut for=1s for=2s": `"for=2s" is one too many`,
 		"fail 500 501":      `"501" is one too many`,
@@ -52,7 +53,15 @@ func TestFaultTextThatIsNone(t *testing.T) {
 		"fail event=1":      `"event=1" is one too many`,
 		"fail list event":   "List has no events",
 		"cut n=-1 for=-1s":  "n is -1, less than 0\nfor is -1s, less than 0",
-		"fail -500":         "code -500",
+		"fail -500":         "code -500 is not in 400..599",
+		"fail watch 9999":   "code 9999 is not in 400..599",
+		"fail 12":           "code 12 is not in 400..599",
+		"error 200":         "code 200 is not in 400..599",
+		"fail watch event":  "an event without a code",
+		"fail patch":        `unknown word "patch"; a verb`,
+		"drop wat=3":        `unknown word "wat=3"; a verb`,
+		"drop 503":          "drop takes no code",
+		"hang get":          "hang is for lists and watches alone",
 		"FaultKind(9) n=1":  "no such kind",
 	} {
 		_, err := fakes.ParseFault(text)
@@ -60,6 +69,45 @@ func TestFaultTextThatIsNone(t *testing.T) {
 	}
 	err := newSource(options{}).Inject(fakes.Fault{Kind: 250, Verb: 99})
 	require.EqualError(t, err, "fault \"FaultKind(250) verb(99)\": no such kind\nno such verb: 99")
+}
+
+// A field that a kind does not speak of is refused; all that it speaks of is said by random faults.
+func TestFaultTakes(t *testing.T) {
+	seed := seedOf(t)
+	for _, k := range fakes.FaultKinds() {
+		rng := rand.New(rand.NewPCG(seed, uint64(k)))
+		said := map[string]bool{}
+		for range 500 {
+			f := fakes.RandomFault(rng, k)
+			said["verb"] = said["verb"] || f.Verb != 0
+			said["code"] = said["code"] || f.Code != 0
+			said["n"] = said["n"] || f.N != 0
+			said["for"] = said["for"] || f.For != 0
+			said["event"] = said["event"] || f.Event
+		}
+		said["event"] = said["event"] || k == fakes.FaultDown // which random faults leave out
+		for name, f := range map[string]fakes.Fault{
+			"verb": {Verb: fakes.VerbWatch}, "code": {Code: 500}, "n": {N: 1}, "for": {For: 1},
+			"event": {Event: true, Code: 500},
+		} {
+			f.Kind = k
+			if said[name] {
+				require.NoError(t, f.Validate(), name)
+			} else {
+				require.ErrorContains(t, f.Validate(), k.String()+" takes no "+name)
+			}
+		}
+	}
+	require.NoError(t, fakes.Fault{Kind: fakes.FaultFail, Verb: fakes.VerbDelete, Code: 599}.Validate())
+}
+
+// Honest faults are all but those that lose data.
+func TestHonestFaults(t *testing.T) {
+	lost := slices.DeleteFunc(fakes.FaultKinds(), func(k fakes.FaultKind) bool { return slices.Contains(fakes.HonestFaults(), k) })
+	require.Equal(t, []fakes.FaultKind{
+		fakes.FaultDrop, fakes.FaultGarbage, fakes.FaultNameless, fakes.FaultWrongKind, fakes.FaultOversize,
+		fakes.FaultUnknownEvent, fakes.FaultRestore, fakes.FaultGarbageBytes,
+	}, lost)
 }
 
 // Each kind has a name of its own, and random faults of it can be read back and be done by one

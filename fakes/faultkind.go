@@ -10,7 +10,7 @@ import (
 //
 // The comment of each says what a client sees, and what the right client does. "N" and "For" are
 // fields of [Fault]; a count of 0 is one, unless something else is said. A fault that lasts for
-// a For of 0 lasts until it is healed.
+// a For of 0 lasts until it is healed. Fields that the comment does not speak of have to be zero.
 type FaultKind uint8
 
 // Faults of the server.
@@ -139,30 +139,65 @@ const (
 	ofProxy
 )
 
+// fields are those of a Fault that a kind speaks of.
+type fields uint8
+
+const (
+	aVerb   fields = 1 << iota // of a list or a watch
+	anyVerb                    // of writes too
+	aCode
+	anEvent
+	aNumber
+	aTime
+)
+
 // kindFacts are what is known of a kind.
 type kindFacts struct {
 	kind  FaultKind
 	name  string
 	layer layer
+	takes fields
+	// hides: the server tells of less than there is, or of what is not so.
+	hides bool
 }
 
 var kinds = []kindFacts{
-	{FaultFail, "fail", ofSource}, {FaultError, "error", ofSource}, {FaultCut, "cut", ofSource},
-	{FaultDown, "down", ofSource}, {FaultHang, "hang", ofSource}, {FaultHalfOpen, "half-open", ofSource},
-	{FaultSlow, "slow", ofSource},
-	{FaultDrop, "drop", ofSource}, {FaultGarbage, "garbage", ofSource}, {FaultNameless, "nameless", ofSource},
-	{FaultWrongKind, "wrong-kind", ofSource}, {FaultOversize, "oversize", ofSource},
-	{FaultUnknownEvent, "unknown-event", ofSource},
-	{FaultNoBookmarks, "no-bookmarks", ofSource}, {FaultLateBookmark, "late-bookmark", ofSource},
-	{FaultRepeatBookmark, "repeat-bookmark", ofSource}, {FaultPartialList, "partial-list", ofSource},
-	{FaultRepeatPage, "repeat-page", ofSource}, {FaultShortPages, "short-pages", ofSource},
-	{FaultExpireTokens, "expire-tokens", ofSource},
-	{FaultCompact, "compact", ofSource}, {FaultRestore, "restore", ofSource}, {FaultLag, "lag", ofSource},
-	{FaultJump, "jump", ofClock},
-	{FaultCutBytes, "cut-bytes", ofServer}, {FaultGarbageBytes, "garbage-bytes", ofServer},
-	{FaultLateHeaders, "late-headers", ofServer}, {FaultGoAway, "goaway", ofServer},
-	{FaultBlackHole, "black-hole", ofProxy}, {FaultReset, "reset", ofProxy}, {FaultRefuse, "refuse", ofProxy},
-	{FaultThrottle, "throttle", ofProxy},
+	{FaultFail, "fail", ofSource, anyVerb | aCode | anEvent | aNumber | aTime, false},
+	{FaultError, "error", ofSource, aCode | aNumber | aTime, false},
+	{FaultCut, "cut", ofSource, aNumber, false},
+	{FaultDown, "down", ofSource, anyVerb | aCode | anEvent | aTime, false},
+	{FaultHang, "hang", ofSource, aVerb | aTime, false},
+	{FaultHalfOpen, "half-open", ofSource, aVerb, false},
+	{FaultSlow, "slow", ofSource, aVerb | aNumber | aTime, false},
+
+	{FaultDrop, "drop", ofSource, aNumber, true},
+	{FaultGarbage, "garbage", ofSource, aVerb | aNumber, true},
+	{FaultNameless, "nameless", ofSource, aVerb | aNumber, true},
+	{FaultWrongKind, "wrong-kind", ofSource, aVerb | aNumber, true},
+	{FaultOversize, "oversize", ofSource, aVerb | aNumber, true},
+	{FaultUnknownEvent, "unknown-event", ofSource, aNumber, true},
+
+	{FaultNoBookmarks, "no-bookmarks", ofSource, aTime, false},
+	{FaultLateBookmark, "late-bookmark", ofSource, aNumber, false},
+	{FaultRepeatBookmark, "repeat-bookmark", ofSource, aNumber, false},
+	{FaultPartialList, "partial-list", ofSource, aCode | aNumber, false},
+	{FaultRepeatPage, "repeat-page", ofSource, aNumber, false},
+	{FaultShortPages, "short-pages", ofSource, aNumber | aTime, false},
+	{FaultExpireTokens, "expire-tokens", ofSource, 0, false},
+
+	{FaultCompact, "compact", ofSource, aNumber, false},
+	{FaultRestore, "restore", ofSource, aNumber, true},
+	{FaultLag, "lag", ofSource, aVerb | aNumber | aTime, false},
+	{FaultJump, "jump", ofClock, aTime, false},
+
+	{FaultCutBytes, "cut-bytes", ofServer, aVerb | aNumber, false},
+	{FaultGarbageBytes, "garbage-bytes", ofServer, aVerb | aNumber, true},
+	{FaultLateHeaders, "late-headers", ofServer, aVerb | aNumber | aTime, false},
+	{FaultGoAway, "goaway", ofServer, aVerb | aNumber, false},
+	{FaultBlackHole, "black-hole", ofProxy, aNumber | aTime, false},
+	{FaultReset, "reset", ofProxy, aNumber, false},
+	{FaultRefuse, "refuse", ofProxy, aTime, false},
+	{FaultThrottle, "throttle", ofProxy, aNumber | aTime, false},
 }
 
 func (k FaultKind) facts() kindFacts {
@@ -191,4 +226,13 @@ func FaultKinds() []FaultKind {
 		all[i] = f.kind
 	}
 	return all
+}
+
+// HonestFaults returns the kinds under which the server, late or in pieces, still tells nothing but
+// what is so, and all of it: neither drop, garbage, nameless, wrong-kind, oversize, unknown-event,
+// restore nor garbage-bytes. They are for a promise about a controller's own writes. Under the others
+// no controller whose objects get generated names can keep "never more than N": of what it is not
+// shown, or what a restored server has forgotten, it cannot know that it has made it.
+func HonestFaults() []FaultKind {
+	return slices.DeleteFunc(FaultKinds(), func(k FaultKind) bool { return k.facts().hides })
 }

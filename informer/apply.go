@@ -108,7 +108,7 @@ func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) (fire []waiter) {
 		i.epoch, i.version = b.Epoch, b.Version
 		return i.waiters.all()
 	}
-	if b.Version == "" {
+	if b.Version == "" || b.Gap && !isOpaque(b.Version) {
 		return nil
 	}
 	if isOpaque(b.Version) { // it says nothing of the others that the batch has passed

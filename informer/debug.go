@@ -80,8 +80,9 @@ func (o DebugOptions) validate() error {
 //	?informer=pods&key=default/web    one key along the whole line, see [Explanation]
 //	?queue=pods                       one queue: some keys of each state
 //
-// A key that does not read back from its string is given as namespace= and name=. Names and error
-// messages are shown, objects only with Options.Objects; who may see that is for the one who mounts
+// A key that does not read back from its string is given as namespace= and name=; one without an
+// informer is a bad request. Names and error
+// messages are shown, objects only with DebugOptions.Objects; who may see that is for the one who mounts
 // the handler to decide. It is safe for concurrent use. Options that make no sense panic.
 func DebugHandler(o DebugOptions) http.Handler {
 	if err := o.validate(); err != nil {
@@ -161,6 +162,8 @@ func (h *debugHandler) view(query url.Values) (v *debugView, status int) {
 		err = v.oneKey(name, key)
 	case query.Has("informer"):
 		err = v.oneInformer(name)
+	case text != "" || key != (listwatch.Key{}):
+		err = fmt.Errorf("%w: of which informer", listwatch.ErrBadKey)
 	default:
 		v.all()
 	}

@@ -230,6 +230,7 @@ func TestDebugOfWhatIsNotThere(t *testing.T) {
 		for query, want := range map[string]int{
 			"informer=none": http.StatusNotFound, "queue=none": http.StatusNotFound,
 			"informer=none&key=a": http.StatusNotFound, "informer=none&name=a": http.StatusNotFound,
+			"key=ns/web": http.StatusBadRequest, "namespace=ns&name=web": http.StatusBadRequest, "namespace=ns": http.StatusBadRequest,
 			"informer=pods&key=a/b/c": http.StatusBadRequest, "informer=pods&key=a": http.StatusOK,
 		} {
 			w := ask(h, http.MethodGet, "/?"+query)

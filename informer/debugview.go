@@ -60,6 +60,7 @@ type debugInformer struct {
 	LastError, LastErrorClass   string    `json:",omitempty"`
 	LastErrorTime, NextRetry    time.Time `json:",omitzero"`
 	Drift, Gaps, Epoch          uint64
+	Gap                         bool
 	Lists, Watches              uint64
 	Probes, Compares, Abandoned uint64
 	Changes, Skipped            uint64
@@ -172,7 +173,7 @@ func newDebugInformer(i Inspected) debugInformer {
 		Position: r.Position, Version: h.Version, AgeSeconds: h.Age.Seconds(),
 		LastEvent: r.LastEvent, LastProgress: r.LastProgress, LastChange: s.LastChange,
 		Objects: h.Objects, Queued: h.Queued, Failures: r.Failures, LastErrorTime: r.LastErrorTime, NextRetry: r.NextRetry,
-		Drift: h.Drift, Gaps: r.Gaps, Epoch: h.Epoch, Lists: r.Lists, Watches: r.Watches,
+		Drift: h.Drift, Gaps: r.Gaps, Gap: r.Gap, Epoch: h.Epoch, Lists: r.Lists, Watches: r.Watches,
 		Probes: r.Probes, Compares: r.Compares, Abandoned: r.Abandoned,
 		Changes: s.Changes, Skipped: s.Skipped, Refused: []debugRefusal{}, Handlers: append([]HandlerStats{}, s.Handlers...),
 	}

@@ -63,11 +63,12 @@
 //     TestEndedRegistrationLeavesItsContext, TestStoppedInformerIsGarbage).
 //  13. Own writes are seen: a signal fires when the store has reached a version, not before, and
 //     however many are waited for (TestReachedFollowsEventsAndBookmarks, TestReachedIsBounded,
-//     TestReachedOfOpaqueVersionsThatWerePassed, TestStepIsParkedUntilTheCacheShowsItsWrite).
+//     TestReachedOfOpaqueVersionsThatWerePassed, TestStepIsParkedUntilTheCacheShowsItsWrite,
+//     TestGapInWhichNothingIsLeft).
 //  14. An overlay shows own writes at once, nothing that the store knows to be over, and says when
 //     it has lost one; its memory is bounded (TestOverlayShowsOwnWrites,
 //     TestOverlayNeverGoesBehindTheCache, TestOverlayBeforeHandler, TestOverlaySaysWhatItHasLost,
-//     TestOverlayIsBounded, fakes/simulation.TestControllerWithOverlayNeverOverCreates).
+//     TestGapKeepsOwnWrites, TestOverlayIsBounded, fakes/simulation.TestControllerWithOverlayNeverOverCreates).
 //  15. An explanation is true of the moment: what a handler was told and what it shows to be waiting
 //     lead to what the store holds. A refused key is named by Health and Explain until a state of
 //     it is taken (TestExplainIsTrueAtEachStep, TestExplainAtRest, TestExplainShowsTheQueue,

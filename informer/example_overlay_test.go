@@ -35,8 +35,11 @@ func ExampleOverlay() {
 			own.Wrote(pod)
 		}
 		fmt.Println(owner, "had", len(held))
-		own.Caught().AfterFunc(func() { queue.Add(owner) })
-		return workqueue.Result{}
+		var r workqueue.Result
+		if caught := own.Caught(); !caught.Fired() { // also when nothing was written
+			r.Await = caught
+		}
+		return r
 	}
 
 	run := make(chan error)
@@ -44,7 +47,9 @@ func ExampleOverlay() {
 	_ = pods.WaitForSync(ctx)
 	server.Pause() // the cache hears nothing for a while
 	step("web", 3)
-	step("web", 3)
+	queue.Add("web")
+	key, _ := queue.Get(ctx)
+	queue.Finish(key, step(key, 3), nil)
 	fmt.Println("the cache has", pods.Indexer().Len())
 	server.Resume()
 	again, _ := queue.Get(ctx)

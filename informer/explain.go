@@ -51,13 +51,13 @@ type Explanation struct {
 	Time     time.Time
 	// Source is what the reading from the server says.
 	Source ExplainedSource
-	// Queue is what waits between reading and storing.
-	Queue deltafifo.Explanation
+	// Reading is what waits between reading and storing.
+	Reading deltafifo.Explanation
 	// Store is what readers see.
 	Store ExplainedStore
 	// Handlers holds one entry for each registration that lives.
 	Handlers []ExplainedHandler
-	// Queues holds one entry for each queue that was given.
+	// Queues holds one entry for each work queue that was given.
 	Queues []ExplainedQueue
 
 	object any
@@ -154,7 +154,7 @@ const explained = 16
 // people and costs the informer nothing while it isn't called; it never waits for I/O or handlers.
 func (i *Informer[T]) Explain(k listwatch.Key, queues ...Queue) Explanation {
 	e := Explanation{Informer: i.options.Name, Key: k, Time: i.now(), Source: explainSource(i.reflector.Health(), k)}
-	e.Queue = i.queue.Explain(k)
+	e.Reading = i.queue.Explain(k)
 	i.explainStore(&e)
 	for _, q := range queues {
 		item, held := q.Find(k)

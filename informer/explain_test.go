@@ -166,17 +166,17 @@ func TestExplainShowsTheQueue(t *testing.T) {
 		e := r.Explain(key("b"))
 		require.Equal(t, deltafifo.Explanation{
 			Queued: 1, Deltas: []deltafifo.DeltaHead{{Type: deltafifo.Added, Head: headOf(b)}},
-		}, e.Queue)
-		require.Contains(t, e.String(), "queue     1 change queued, Added at "+b.ResourceVersion+"\n")
+		}, e.Reading)
+		require.Contains(t, e.String(), "reading   1 change queued, Added at "+b.ResourceVersion+"\n")
 		require.Contains(t, e.String(), "store     nothing held, store at "+c.ResourceVersion+"\n")
 		require.Equal(t, b.ResourceVersion, e.Source.Position)
 		require.Equal(t, 1, r.Health().Queued)
 		e = r.Explain(key("c"))
-		require.Equal(t, 1, e.Queue.InFlight)
-		require.Contains(t, e.String(), "queue     1 change being stored, Added at "+c.ResourceVersion+"\n")
+		require.Equal(t, 1, e.Reading.InFlight)
+		require.Contains(t, e.String(), "reading   1 change being stored, Added at "+c.ResourceVersion+"\n")
 		close(release)
 		r.sync()
-		require.Equal(t, deltafifo.Explanation{}, r.Explain(key("b")).Queue)
+		require.Equal(t, deltafifo.Explanation{}, r.Explain(key("b")).Reading)
 	})
 }
 

@@ -20,13 +20,13 @@ func ExampleInformer_Explain() {
 	e := pods.Explain(pods.SomeKeys(1)[0], queue)
 	for line := range strings.Lines(e.String()) {
 		switch station, text, _ := strings.Cut(line, " "); station {
-		case "queue", "handler": // the others have times in them
+		case "reading", "handler": // the others have times in them
 			fmt.Print(station, ": ", strings.TrimLeft(text, " "))
 		}
 	}
 	fmt.Println(e.Queues[0].Name, e.Queues[0].State)
 	// Output:
-	// queue: nothing waits
+	// reading: nothing waits
 	// handler: enqueue: told 2, up to date
 	// pods Ready
 }
@@ -35,7 +35,7 @@ func ExampleExplanation() {
 	pods, stop := synced(informer.Options{Name: "pods"})
 	defer stop()
 	e := pods.Explain(listwatch.Key{Name: "nobody"})
-	fmt.Println(e.Informer, e.Source.State, e.Source.Refused == nil, e.Queue.Queued, e.Store.Held, e.Object())
+	fmt.Println(e.Informer, e.Source.State, e.Source.Refused == nil, e.Reading.Queued, e.Store.Held, e.Object())
 	// Output: pods Watching true 0 false <nil>
 }
 

@@ -19,7 +19,7 @@ func (e Explanation) String() string {
 	} else if e.Source.More {
 		line("refused", "too many objects to name them all: perhaps this one, too")
 	}
-	line("queue", "%s", e.queueText())
+	line("reading", "%s", e.readingText())
 	line("store", "%s", e.storeText())
 	for _, h := range e.Handlers {
 		line("handler", "%s", h.text())
@@ -52,23 +52,23 @@ func (e *Explanation) sourceText() string {
 	return strings.Join(parts, ", ")
 }
 
-func (e *Explanation) queueText() string {
+func (e *Explanation) readingText() string {
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{e.Queue.InFlight, "being stored"}, {e.Queue.Queued, "queued"}} {
+	}{{e.Reading.InFlight, "being stored"}, {e.Reading.Queued, "queued"}} {
 		if part.n > 0 {
 			parts = append(parts, count(part.n, "change")+" "+part.what)
 		}
 	}
-	for _, d := range append(e.Queue.Processed, e.Queue.Deltas...) {
+	for _, d := range append(e.Reading.Processed, e.Reading.Deltas...) {
 		parts = append(parts, fmt.Sprintf("%s at %s", d.Type, orNone(d.Head.ResourceVersion)))
 	}
-	if e.Queue.Before > 0 {
-		parts = append(parts, "behind "+count(e.Queue.Before, "key"))
+	if e.Reading.Before > 0 {
+		parts = append(parts, "behind "+count(e.Reading.Before, "key"))
 	}
-	if e.Queue.Unswept {
+	if e.Reading.Unswept {
 		parts = append(parts, "missing in the last list: deleted unless the watch explains it")
 	}
 	if parts == nil {
@@ -95,7 +95,7 @@ func (e *Explanation) storeText() string {
 func (h *ExplainedHandler) text() string {
 	parts := []string{h.Name + ": told " + orNone(h.Told.ResourceVersion)}
 	if h.InCall > 0 {
-		parts = append(parts, count(h.InCall, "change")+" being told")
+		parts = append(parts, count(h.InCall, "change")+" in the batch being told")
 	}
 	if h.Waiting > 0 {
 		parts = append(parts, count(h.Waiting, "change")+" waiting")

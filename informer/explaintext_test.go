@@ -28,7 +28,7 @@ func stuck() informer.Explanation {
 			State: reflector.Waiting, Since: now.Add(-90 * time.Second), LastProgress: now.Add(-2 * time.Hour),
 			Failures: 2, LastError: "no connection", NextRetry: now.Add(1234 * time.Millisecond), More: true,
 		},
-		Queue: deltafifo.Explanation{
+		Reading: deltafifo.Explanation{
 			Queued: 2, InFlight: 1, Before: 7, Unswept: true,
 			Processed: []deltafifo.DeltaHead{{Type: deltafifo.Updated, Head: head("4")}},
 			Deltas:    []deltafifo.DeltaHead{{Type: deltafifo.Deleted, Head: head("5")}, {Type: deltafifo.Replaced, Head: head("")}},
@@ -52,9 +52,9 @@ func TestExplanationAsLines(t *testing.T) {
 	require.Equal(t, `ns/a in informer pods at 2000-01-01T12:00:00Z
 source    Waiting since 1m30s ago, position none, first list not complete, last progress 2h0m0s ago, 2 failures: no connection, next attempt in 1.2s
 refused   too many objects to name them all: perhaps this one, too
-queue     1 change being stored, 2 changes queued, Updated at 4, Deleted at 5, Replaced at none, behind 7 keys, missing in the last list: deleted unless the watch explains it
+reading   1 change being stored, 2 changes queued, Updated at 4, Deleted at 5, Replaced at none, behind 7 keys, missing in the last list: deleted unless the watch explains it
 store     holds version 3, uid u, seen by list 2, index node ["n1" "n2"], index zone [], store at 6
-handler   slow: told 1, 1 change being told, 1 change waiting, Delete to 2, Add to 3, too slow, changes are folded, not synced, 3 panics so far
+handler   slow: told 1, 1 change in the batch being told, 1 change waiting, Delete to 2, Add to 3, too slow, changes are folded, not synced, 3 panics so far
 work      jobs: Parked since 1s ago, added again, due in 30s, priority 1, flow ns, 4 failures
 `, stuck().String())
 }

@@ -14,7 +14,8 @@ type Health struct {
 	Running bool
 	// Synced is true once the store has held the whole first list.
 	Synced bool
-	// Version is the collection's version up to which everything is in the store.
+	// Version is the collection's version up to which everything is in the store. It stands still
+	// while Source.Gap.
 	Version string
 	// Objects is the number of objects in the store.
 	Objects int

@@ -237,8 +237,12 @@ func (i *Informer[T]) Synced() *listwatch.Signal { return &i.synced }
 // Calls for one version share a signal, which is the informer's to fire. When more than 65,536
 // versions are waited for, further ones share the signal of a newer one, and the oldest that is not
 // a number is given up. A signal is kept until it fires or Run ends; after that nothing fires any
-// more, so a step that waits should have a deadline, as a parked key has. When the key comes again
-// by its deadline the store is still behind: set workqueue.Result.After, or ask Fired.
+// more, so a step that waits should have a deadline, as a parked key has: ParkTimeout of the queue,
+// 30 s, unless workqueue.Result.After says otherwise. When the key comes again by its deadline the
+// store is still behind: ask Fired, and await it again.
+//
+// When a watch has lost something, versions behind that wait until a list has repaired it, unless
+// they are not numbers: Health.Source.Gap says so.
 func (i *Informer[T]) Reached(version string) *listwatch.Signal {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -53,10 +53,20 @@ func (o OverlayOptions) validate() error {
 // overlay, before any handler is told. A restored server ends them all. Versions that can't be
 // ordered end when the cache takes any other state of the object.
 //
-// That own writes leave is told to no handler, and what came and went unseen is nobody's event. So a
-// step that has written comes again by itself: it returns the signal of [Informer.Reached] for its
-// last write, or [Overlay.Caught], as workqueue.Result.Await, or adds its key in the signal's
-// AfterFunc. A step that has written nothing must not: the signal may have fired.
+// That own writes leave is told to no handler, and what came and went unseen is nobody's event. So
+// every step that has read from here comes again by itself while own writes stand in front of the
+// cache, also one that has written nothing: its key may be back by the deadline of the queue, 30 s
+// unless it says otherwise, and the cache still behind.
+//
+//	if s := own.Caught(); !s.Fired() { // one that has would make a hot loop
+//		r.Await = s
+//	}
+//
+// A parked key does not come for events of others. A step that has to go on with them has
+// s.AfterFunc add its key instead: once for what it has written, since that has no deadline.
+//
+// While a watch has lost something that no list has repaired yet, no version behind that is passed:
+// own writes stay, Caught and Reached wait. Versions that can't be ordered are passed by none.
 //
 // All methods are safe for concurrent use. They never block for I/O, handlers or index functions,
 // and after Run has ended they show the last state. Objects are shared and must not be changed.

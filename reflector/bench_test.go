@@ -16,6 +16,7 @@ import (
 type nowhere struct{}
 
 func (nowhere) Apply(context.Context, ...listwatch.Event[*row]) error { return nil }
+func (nowhere) Lost(bool)                                             {}
 func (nowhere) Begin(listwatch.Mode) listwatch.Snapshot[*row]         { return nowhere{} }
 func (nowhere) Known(listwatch.Head) bool                             { return true }
 func (nowhere) Put(context.Context, ...*row) error                    { return nil }

@@ -42,6 +42,7 @@ func held() int {
 type oblivion struct{}
 
 func (oblivion) Apply(context.Context, ...listwatch.Event[*row]) error { return nil }
+func (oblivion) Lost(bool)                                             {}
 func (oblivion) Begin(listwatch.Mode) listwatch.Snapshot[*row]         { return oblivion{} }
 func (oblivion) Known(listwatch.Head) bool                             { return true }
 func (oblivion) Put(context.Context, ...*row) error                    { return nil }

@@ -23,6 +23,8 @@ func (p printer) Begin(m listwatch.Mode) listwatch.Snapshot[*row] {
 	return p
 }
 
+func (printer) Lost(open bool) { fmt.Println("lost:", open) }
+
 func (printer) Known(listwatch.Head) bool { return false }
 
 func (printer) Put(_ context.Context, objects ...*row) error {
@@ -63,6 +65,7 @@ func ExampleReflector() {
 	// listed a
 	// listed b
 	// complete at 10
+	// lost: false
 	// watch from 10
 	// Added c at 11
 	// <nil> 11

@@ -66,7 +66,9 @@ func New[T listwatch.Object](source listwatch.ListerWatcher[T], sink Sink[T], o 
 	r := &Reflector[T]{source: source, sink: sink, o: o, done: make(chan struct{})}
 	r.log = o.Logger.With("reflector", o.Name)
 	r.machine.rules = o.rules()
-	r.ledger.tell = teller(sink)
+	r.ledger.tell = func(open bool) {
+		_ = safely("sink", func() error { sink.Lost(open); return nil })
+	}
 	return r
 }
 

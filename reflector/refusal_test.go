@@ -125,9 +125,11 @@ func TestRefusalWithoutVersionStandsUntilItsGapIsMended(t *testing.T) {
 		advance(time.Minute)
 		require.NotZero(t, s.r.Health().Compares)
 		require.Equal(t, "", s.named(), "the position has not passed the gap for sure")
+		require.True(t, s.r.Health().Gap)
 		s.deliver(modified("b", "12"))
 		advance(time.Minute)
 		require.Equal(t, "none", s.named())
+		require.False(t, s.r.Health().Gap)
 	})
 }
 

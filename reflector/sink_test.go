@@ -125,6 +125,9 @@ func (s *sink) changedLocked() {
 	}
 }
 
+// Lost is not written down: the stories tell what is done about it.
+func (*sink) Lost(bool) {}
+
 func (s *sink) Begin(mode listwatch.Mode) listwatch.Snapshot[*row] {
 	s.add("begin %s", mode)
 	if err := s.fault("begin"); err != nil {

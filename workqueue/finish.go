@@ -15,7 +15,9 @@ type Result struct {
 	// Await parks the key until the signal fires: it is not handed out before, whoever adds it
 	// meanwhile, and costs no goroutine. With an error the key is not handed out before the
 	// limiter's delay is over either. A signal that has fired already makes the key ready at
-	// once, or after that delay.
+	// once, or after that delay: who awaits one without asking Fired has a hot loop. By its
+	// deadline the key is handed out though the signal has not fired: a step that still needs
+	// it awaits it again.
 	Await *listwatch.Signal
 }
 

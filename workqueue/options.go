@@ -24,7 +24,8 @@ type Options struct {
 	// Defaults to one second.
 	Aging time.Duration
 	// ParkTimeout is how long a key stays parked for a signal that does not come, when its
-	// [Result] does not say. Defaults to 30 s.
+	// [Result] does not say. Then it is handed out, though what it waits for has not happened.
+	// Defaults to 30 s.
 	ParkTimeout time.Duration
 }
 

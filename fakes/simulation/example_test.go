@@ -57,7 +57,7 @@ func (c *controller) run(ctx context.Context) error {
 			if err != nil {
 				return r, err
 			}
-			if c.careful {
+			if c.careful { // without After the queue hands the key out after 30 s, when the cache may be behind
 				r = workqueue.Result{Await: children.Reached(made.ResourceVersion), After: time.Hour}
 			}
 		}

@@ -40,15 +40,6 @@ const (
 	exactAtRest  = "as many children as are wanted"
 )
 
-// honest are the faults that do not make a server tell of less than there is. When events are lost,
-// objects can't be read, or a server is restored, no client can know what it has written.
-var honest = []fakes.FaultKind{
-	fakes.FaultFail, fakes.FaultError, fakes.FaultCut, fakes.FaultDown, fakes.FaultHang, fakes.FaultHalfOpen,
-	fakes.FaultSlow, fakes.FaultNoBookmarks, fakes.FaultLateBookmark,
-	fakes.FaultRepeatBookmark, fakes.FaultPartialList, fakes.FaultRepeatPage, fakes.FaultShortPages,
-	fakes.FaultExpireTokens, fakes.FaultCompact, fakes.FaultLag,
-}
-
 // replicas is the controller, and where it writes.
 type replicas struct {
 	w        *simulation.World
@@ -72,7 +63,7 @@ type sight interface {
 	// deleted reports whether it can do with the last state, without the version of the deletion.
 	deleted(last *thing) bool
 	// done ends a step whose last write has that version; "": it has written nothing.
-	done(key listwatch.Key, version string) workqueue.Result
+	done(version string) workqueue.Result
 }
 
 // inSim returns the setup of a world with parents, and a controller that sees as it is told. Without
@@ -168,7 +159,7 @@ func (c *replicas) step(_ context.Context, key listwatch.Key) (workqueue.Result,
 		slices.SortFunc(held, func(a, b *thing) int { return cmp.Compare(a.Name, b.Name) })
 		version, err = c.remove(key.Name, held[want:])
 	}
-	return c.sight.done(key, version), err
+	return c.sight.done(version), err
 }
 
 // create makes n children, and returns the version of the last one.
@@ -212,13 +203,13 @@ type naive struct{ c *replicas }
 func (s naive) look(owner string) ([]*thing, *listwatch.Signal) { return s.c.byOwner.Get(owner), nil }
 func (naive) created(*thing)                                    {}
 func (naive) deleted(*thing) bool                               { return false }
-func (naive) done(listwatch.Key, string) workqueue.Result       { return workqueue.Result{} }
+func (naive) done(string) workqueue.Result                      { return workqueue.Result{} }
 
 // patient waits until the cache shows what a step has written, for as long as it takes: when a key
 // comes again by its deadline, the cache is still behind.
 type patient struct{ naive }
 
-func (s patient) done(_ listwatch.Key, version string) workqueue.Result {
+func (s patient) done(version string) workqueue.Result {
 	if version == "" {
 		return workqueue.Result{} // nothing to wait for: the key would come again at once
 	}
@@ -245,13 +236,13 @@ func (s quick) deleted(last *thing) bool {
 	return true
 }
 
-// done asks for the key again when the cache has caught up: a child that came and went meanwhile is
-// nobody's event.
-func (s quick) done(key listwatch.Key, version string) workqueue.Result {
-	if version != "" {
-		s.c.children.Reached(version).AfterFunc(func() { s.c.queue.Add(key) })
+// done has the key come again when the cache has caught up, also after a step that has written
+// nothing: a child that came and went meanwhile is nobody's event.
+func (s quick) done(string) (r workqueue.Result) {
+	if caught := s.own.Caught(); !caught.Fired() {
+		r.Await = caught
 	}
-	return workqueue.Result{}
+	return r
 }
 
 // overlaid sees with an overlay, which at times has no room, for longer than the cache is ever behind.
@@ -264,7 +255,7 @@ func overlay(c *replicas, expire time.Duration) sight {
 
 // tried are 200 short scenarios, or what the flags of the simulation say.
 func tried() simulation.Options {
-	o := simulation.Options{Seed: max(1, *simSeed), Scenarios: *simCount, Operations: 80, Faults: honest, Rest: 30 * time.Minute}
+	o := simulation.Options{Seed: max(1, *simSeed), Scenarios: *simCount, Operations: 80, Faults: fakes.HonestFaults(), Rest: 30 * time.Minute}
 	if o.Scenarios == 0 {
 		o.Scenarios = 200
 	}

@@ -89,9 +89,22 @@ func (a *answer) finish() {
 	if a.broken || err != nil {
 		if a.begun {
 			_ = http.NewResponseController(a.w).Flush()
+		} else {
+			a.tear()
 		}
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// tear breaks a connection of HTTP/1.1 behind the first byte of the answer: before it, net/http
+// would repeat the request on another connection, and the caller would see nothing.
+func (a *answer) tear() {
+	conn, _, err := http.NewResponseController(a.w).Hijack()
+	if err != nil {
+		return // a stream of HTTP/2, whose reset is seen
+	}
+	_, _ = conn.Write([]byte("H"))
+	_ = conn.Close()
 }
 
 // bodySpoiled does what was ordered for this place of the body.

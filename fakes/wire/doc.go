@@ -23,7 +23,8 @@
 //
 // Lists and watches are answered as kube-apiserver 1.36 answers them, in JSON, by what the source
 // does: pages, versions, initial events, bookmarks, statuses and ERROR events. It has no writes,
-// no single objects, no tables, no gzip.
+// no single objects, no tables, no gzip. A connection that breaks before the answer, as by "fail"
+// without a code, breaks behind its first byte, since net/http repeats a GET that was told nothing.
 //
 // # Guarantees
 //

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/fakes"
 )
 
 // endMark is the annotation of the bookmark behind the initial events.
@@ -22,16 +24,20 @@ type typed struct {
 	Metadata   json.RawMessage `json:"metadata"`
 }
 
-// encode returns the JSON of an object; in a list of built-in kinds it has no kind.
+// encode returns the JSON of an object; in a list of built-in kinds it has no kind. What cannot be
+// sent is a status 500.
 func (s *Server[T]) encode(a *answer, o T, item bool) ([]byte, error) {
 	text, err := s.o.Encode(o)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", listwatch.KeyOf(o), err)
+		return nil, internal("encode %s: %v", listwatch.KeyOf(o), err)
 	}
 	var t typed
 	text = bytes.TrimSpace(text)
-	if err := json.Unmarshal(text, &t); err != nil || len(t.Metadata) == 0 {
-		return nil, fmt.Errorf("encode %s: no metadata in %q: %w", listwatch.KeyOf(o), text, errors.Join(err, listwatch.ErrDecode))
+	if err := json.Unmarshal(text, &t); err != nil {
+		return nil, internal("encode %s: %v in %.200q", listwatch.KeyOf(o), err, text)
+	}
+	if !bytes.HasPrefix(t.Metadata, []byte("{")) {
+		return nil, internal("encode %s: no object \"metadata\" in %.200q", listwatch.KeyOf(o), text)
 	}
 	kind, version := s.kinds(a)
 	switch {
@@ -41,6 +47,13 @@ func (s *Server[T]) encode(a *answer, o T, item bool) ([]byte, error) {
 		return text, nil
 	}
 	return append(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, kind, version), text[1:]...), nil
+}
+
+// internal is the refusal of a request that the server cannot answer.
+func internal(format string, args ...any) error {
+	e := fakes.Status(http.StatusInternalServerError, fmt.Sprintf(format, args...))
+	e.Reason = "InternalError"
+	return e
 }
 
 // kinds returns kind and apiVersion of what is sent.

@@ -231,7 +231,7 @@ func TestSelectors(t *testing.T) {
 	})
 }
 
-// What cannot be encoded breaks the answer.
+// What cannot be encoded answers with the reason, or breaks a list that has begun.
 func TestEncodeFails(t *testing.T) {
 	o := asPods
 	o.Encode = func(o object) ([]byte, error) {
@@ -242,19 +242,33 @@ func TestEncodeFails(t *testing.T) {
 	}
 	s := fakes.New(fakes.StampObject, fakes.Options[object]{})
 	h := wire.NewServer(s, o)
-	for _, value := range []string{"bad", "7", `{"kind":"Pod"}`} {
+	ask := func(query string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/pods"+query, nil))
+		return w
+	}
+	for value, want := range map[string]string{
+		"bad":                            `encode ns/a: no`,
+		"7":                              `encode ns/a: json: cannot unmarshal number into Go value of type wire.typed in "7"`,
+		`{"kind":"Pod"}`:                 `encode ns/a: no object "metadata" in "{\"kind\":\"Pod\"}"`,
+		`{"kind":"Pod","metadata":null}`: `encode ns/a: no object "metadata" in "{\"kind\":\"Pod\",\"metadata\":null}"`,
+	} {
 		_, err := s.Put(obj("a", value))
 		require.NoError(t, err)
-		for _, query := range []string{"", "?watch=1"} {
-			require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() {
-				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/pods"+query, nil))
-			})
-		}
+		message, err := json.Marshal(want)
+		require.NoError(t, err)
+		status := `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":` + string(message) + `,"reason":"InternalError","code":500}`
+		w := ask("")
+		require.Equal(t, http.StatusInternalServerError, w.Code)
+		require.Equal(t, status+"\n", w.Body.String())
+		require.Equal(t, `{"type":"ERROR","object":`+status+"}\n", ask("?watch=1").Body.String())
 	}
 	_, err := s.Put(obj("a", `{"kind":"Own","metadata":{}}`))
 	require.NoError(t, err)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/pods", nil))
+	w := ask("")
+	_, err = s.Put(obj("b", "bad"))
+	require.NoError(t, err)
+	require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() { ask("") })
 	require.Contains(t, w.Body.String(), `[{"kind":"Own","metadata":{}}]`)
 	require.PanicsWithValue(t, "wire: Options.OversizeBytes is -1, less than 0", func() {
 		wire.NewServer(s, wire.Options[object]{OversizeBytes: -1})

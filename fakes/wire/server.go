@@ -16,7 +16,8 @@ import (
 )
 
 // Options say what a [Server] is the server of. The zero value works for objects that
-// encoding/json turns into what a Kubernetes API server sends, such as [fakes.Object].
+// encoding/json turns into what a Kubernetes API server sends, with its metadata under "metadata",
+// such as [fakes.Object].
 type Options[T listwatch.Object] struct {
 	// Kind is the kind of the objects. Defaults to "Object".
 	Kind string
@@ -27,8 +28,9 @@ type Options[T listwatch.Object] struct {
 	// BuiltIn gives lists the form of kinds that are built into Kubernetes: the metadata first,
 	// items without a kind. Defaults to the form of custom resources: the metadata last.
 	BuiltIn bool
-	// Encode returns the JSON of an object with its metadata; kind and apiVersion may be left
-	// out. It is called by several goroutines at once. Defaults to json.Marshal.
+	// Encode returns the JSON of an object with its metadata under "metadata"; kind and apiVersion
+	// may be left out. It is called by several goroutines at once. An error, or JSON without
+	// metadata, answers 500 with the reason, or breaks a list that has begun. Defaults to json.Marshal.
 	Encode func(T) ([]byte, error)
 	// Select reads the selectors of a request, either of which may be empty. An error answers 400.
 	// Defaults to a server that takes no selectors.
@@ -87,7 +89,8 @@ type Server[T listwatch.Object] struct {
 	orders []fakes.Fault // guarded by mu: what waits for answers to come
 }
 
-// NewServer returns a server of source. It panics when o is invalid.
+// NewServer returns a server of source, whose objects Options.Encode turns into JSON with its
+// metadata under "metadata". It panics when o is invalid.
 func NewServer[T listwatch.Object](source *fakes.Source[T], o Options[T]) *Server[T] {
 	if err := o.validate(); err != nil {
 		panic("wire: " + err.Error())

@@ -33,7 +33,8 @@ type Collector struct {
 	queues    queueMetrics
 }
 
-// New returns a collector, to be registered once.
+// New returns a collector, to be registered once. A registry takes one alone, since all have the same
+// metrics: give that one all informers and queues.
 func New(o Options) *Collector {
 	return &Collector{o: o, informers: newInformerMetrics(), queues: newQueueMetrics()}
 }
