@@ -137,6 +137,9 @@ func (d *desk) add(o map[string]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	j := d.jobLocked(k)
+	if replace && j.parked != nil && j.parked.signal.Fired() {
+		j.parked = nil // it was ready, and is put off
+	}
 	if replace && j.parked == nil {
 		j.maybe = append(j.maybe, j.due...)
 		j.due = nil

@@ -78,7 +78,7 @@
 //	 8 synced          no initial add is told by a synced handler; at rest all are synced
 //	 9 bounded         what waits is bounded by the number of keys, or by the backlog
 //	10 own faults      nothing waits for a handler that is free, whatever the others do
-//	11 position kept   no list without need; no more than a few requests at one moment
+//	11 position kept   no list without need, unless one is due each 2 m; few requests at one moment
 //	12 never frozen    watches, lists and retries have an age
 //	13 nothing left    Run returns; then there is no call, no request, no goroutine
 //	14 one worker      a key is in one step at a time, none without reason, early, or late with a free worker

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -301,7 +303,11 @@ func TestWatchOfNamespacesIsOneVoice(t *testing.T) {
 	done := errors.New("done")
 	next := make(map[string]int) // a race if each were called by two at once
 	position, total := "1", 0
+	var busy atomic.Bool
 	err := several(s, namespaces...).Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "1"}, func(events ...listwatch.Event[*Pod]) error {
+		require.True(t, busy.CompareAndSwap(false, true), "called by two at once")
+		defer busy.Store(false)
+		runtime.Gosched() // others may try
 		for _, e := range events {
 			if e.ResourceVersion != "" {
 				require.True(t, listwatch.Newer(e.ResourceVersion, position), "the position only grows")
