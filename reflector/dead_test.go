@@ -163,3 +163,36 @@ func TestFrequentListsBesideAQuietWatch(t *testing.T) {
 		})
 	}
 }
+
+// What a comparing list has seen is left to the watch, so a list after it that is older is a replica
+// that is behind no further than it may be, and not the trace of a restored server.
+func TestComparingListBringsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []listwatch.Match
+		source := answer()
+		source.ListFunc = func(_ context.Context, o listwatch.ListOptions, each listed) (listwatch.ListMeta, error) {
+			asked = append(asked, o.Match)
+			if len(asked) == 2 { // beside the watch, of a replica that is ahead of it
+				return listwatch.ListMeta{ResourceVersion: "20"}, each(newRow("a", "20"))
+			}
+			return listwatch.ListMeta{ResourceVersion: "10"}, nil
+		}
+		watches := 0
+		source.WatchFunc = func(ctx context.Context, _ listwatch.WatchOptions, each watched) error {
+			if watches++; watches > 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			if err := each(listwatch.Event[*row]{Type: listwatch.Bookmark, ResourceVersion: "10"}); err != nil {
+				return err
+			}
+			time.Sleep(61 * time.Minute)
+			return listwatch.ErrExpired
+		}
+		o := options()
+		o.WatchTimeout = 3 * time.Hour
+		h := run(t, source, o, 62*time.Minute)
+		require.Equal(t, uint64(1), h.Compares)
+		require.Equal(t, []listwatch.Match{listwatch.MatchLatest, listwatch.MatchNotOlder, listwatch.MatchNotOlder}, asked)
+	})
+}

@@ -70,7 +70,10 @@ func (s *initial[T]) flush() error {
 	if len(s.listed) == 0 {
 		return nil
 	}
-	err := s.c.sink(func() error { return s.r.put(s.c.ctx, s.snapshot, s.listed) })
+	err := s.c.sink(func() error {
+		s.r.bring(s.listed)
+		return s.r.put(s.c.ctx, s.snapshot, s.listed)
+	})
 	clear(s.listed)
 	s.listed = s.listed[:0]
 	return err

@@ -98,7 +98,12 @@ func (r *Reflector[T]) readPage(c *call, p plan, s listwatch.Snapshot[T], abando
 				return err
 			}
 			defer c.leave()
-			return c.sink(func() error { return r.put(c.ctx, s, objects) })
+			return c.sink(func() error {
+				if p.mode != listwatch.Compare { // that one stores nothing newer than the position
+					r.bring(objects)
+				}
+				return r.put(c.ctx, s, objects)
+			})
 		})
 		return outcome{meta: meta, err: err}
 	}, abandoned)
@@ -162,12 +167,20 @@ func (r *Reflector[T]) refuse(s listwatch.Snapshot[T], h listwatch.Head, reason 
 	}
 }
 
+// bring notes up to which version the loop's list has brought states.
+func (r *Reflector[T]) bring(objects []T) {
+	version := ""
+	for _, object := range objects {
+		version = newest(version, object.GetResourceVersion())
+	}
+	r.ledger.brought(version)
+}
+
 // put hands listed objects on, without those that lack a name or version.
 func (r *Reflector[T]) put(ctx context.Context, s listwatch.Snapshot[T], objects []T) error {
-	good, bad, version := objects, false, ""
+	good, bad := objects, false
 	for i, object := range objects {
 		h, err := head(object)
-		version = newest(version, h.ResourceVersion)
 		switch {
 		case err != nil:
 			r.refuse(s, h, err)
@@ -182,7 +195,6 @@ func (r *Reflector[T]) put(ctx context.Context, s listwatch.Snapshot[T], objects
 	if len(good) == 0 {
 		return nil
 	}
-	r.ledger.brought(version)
 	return s.Put(ctx, good...)
 }
 
