@@ -116,17 +116,17 @@ type comparison[T listwatch.Object] struct {
 	snapshot listwatch.Snapshot[T]
 	plan     plan
 	// What was known when it began: a gap that the position had passed is repaired by it.
-	position string
-	note     uint64
-	gap      gap
-	passed   bool
+	floor  string
+	note   uint64
+	gap    gap
+	passed bool
 }
 
 func (r *Reflector[T]) newComparison(ctx context.Context, cancel context.CancelCauseFunc, p plan) *comparison[T] {
-	c := &comparison[T]{r: r, ctx: ctx, cancel: cancel, plan: p, position: r.ledger.position(), note: r.ledger.note()}
+	c := &comparison[T]{r: r, ctx: ctx, cancel: cancel, plan: p, floor: r.ledger.floor(), note: r.ledger.note()}
 	c.gap, c.passed = r.ledger.lost()
 	if p.match == listwatch.MatchNotOlder {
-		c.plan.version = c.position
+		c.plan.version = c.floor
 	}
 	return c
 }
@@ -173,8 +173,8 @@ func (c *comparison[T]) page(o outcome) (done bool, err error) {
 	if fault := c.plan.fault(o.meta); fault != "" {
 		return false, fmt.Errorf("%w: %s", listwatch.ErrProtocol, fault)
 	}
-	if older(version, c.position) {
-		return false, fmt.Errorf("%w: list of version %s after %s", listwatch.ErrTooLargeVersion, version, c.position)
+	if older(version, c.floor) {
+		return false, fmt.Errorf("%w: list of version %s after %s", listwatch.ErrTooLargeVersion, version, c.floor)
 	}
 	if token != "" {
 		c.plan = c.plan.next(o.meta)

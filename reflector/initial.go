@@ -87,8 +87,8 @@ func (s *initial[T]) commit(version string) error {
 	if version == "" || version == "0" {
 		return fmt.Errorf("%w: an end mark without a version", listwatch.ErrProtocol)
 	}
-	if torn := s.r.ledger.brokenAt(); older(version, torn) {
-		return fmt.Errorf("%w: initial events of version %s after %s", listwatch.ErrProtocol, version, torn)
+	if floor := s.r.ledger.floor(); older(version, floor) {
+		return fmt.Errorf("%w: initial events of version %s after %s", listwatch.ErrProtocol, version, floor)
 	}
 	if e := s.r.step(input{kind: inSynced, meta: listwatch.ListMeta{ResourceVersion: version}}); e.do != doCommit {
 		return context.Cause(s.c.ctx)

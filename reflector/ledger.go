@@ -33,10 +33,10 @@ type ledger struct {
 	// did, or when a list took its place.
 	heard bool
 	sign  time.Time
-	// put is the newest version that the list in progress has brought, torn that of all lists since
-	// the last complete one: of what they brought, the store may hold states that are newer than
-	// the position.
-	put, torn string
+	// put is the newest version that the list in progress has brought, seen that of everything
+	// else: the store may hold states that are newer than the position, out of lists that were
+	// given up, and of sources whose events do not all move it.
+	put, seen string
 }
 
 type refusal struct {
@@ -111,7 +111,12 @@ func (l *ledger) listing() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.h.Lists++
-	l.put, l.torn = "", newest(l.torn, l.put)
+	l.absorbLocked()
+}
+
+// absorbLocked adds what the list has brought that was in progress.
+func (l *ledger) absorbLocked() {
+	l.put, l.seen = "", newest(l.seen, l.put)
 }
 
 // brought notes the newest version of what a list has brought.
@@ -121,12 +126,19 @@ func (l *ledger) brought(version string) {
 	l.put = newest(l.put, version)
 }
 
-// brokenAt returns the newest version that lists since the last complete one have brought, but for
-// the one in progress.
-func (l *ledger) brokenAt() string {
+// sees notes that an event without a position has brought a state of that version.
+func (l *ledger) sees(version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.torn
+	l.seen = newest(l.seen, version)
+}
+
+// floor returns the version that a list must not be older than: the position, or that of the newest
+// state that was brought other than by the list in progress.
+func (l *ledger) floor() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return newest(l.h.Position, l.seen)
 }
 
 // progress notes that a page was taken.
@@ -148,7 +160,10 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 		return
 	}
 	l.sign = now
-	l.put, l.torn = "", ""
+	if mode == listwatch.Reset {
+		l.seen = ""
+	}
+	l.absorbLocked()
 	l.h.Failures = 0
 	l.h.Position, l.h.Synced = version, true
 	l.gap = gap{losses: l.gap.losses}

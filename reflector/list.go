@@ -119,7 +119,7 @@ func (r *Reflector[T]) probe() (input, bool) {
 	c.watchIdle(r.o.IdleTimeout)
 	o, mine := c.do(func() outcome {
 		meta, err := r.source.List(c.ctx, listwatch.ListOptions{
-			Match: listwatch.MatchNotOlder, ResourceVersion: r.ledger.position(), Limit: 1,
+			Match: listwatch.MatchNotOlder, ResourceVersion: r.ledger.floor(), Limit: 1,
 			Known:   func(listwatch.Head) bool { return true },
 			Refused: func(listwatch.Head, error) error { return nil },
 		}, func(...T) error { return nil })

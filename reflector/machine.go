@@ -51,7 +51,7 @@ type input struct {
 	now      time.Time
 	chance   float64
 	position string // the version that the sink has reached; "" before the first list
-	torn     string // the newest version that lists which were given up have brought
+	floor    string // the version that lists must not be older than: the position or a newer one
 
 	failure
 	meta    listwatch.ListMeta // of a page; of a synced or committed snapshot its version
@@ -194,7 +194,7 @@ func (m *machine) read(in input) effect {
 	p := plan{mode: listwatch.Rebuild, limit: m.pageSize}
 	switch {
 	case in.position != "":
-		p.match, p.version = listwatch.MatchNotOlder, in.position
+		p.match, p.version = listwatch.MatchNotOlder, in.floor
 	case m.first == FirstStream && !m.noStream:
 		return effect{do: doStream, list: p}
 	case m.first == FirstAny:

@@ -55,13 +55,13 @@ func started(phase phase, p plan) machine {
 
 // at gives an input the position 20, as after a first list.
 func at(in input) input {
-	in.position = "20"
+	in.position, in.floor = "20", "20"
 	return in
 }
 
-// torn adds to an input that a list which was given up has brought states up to version 22.
-func torn(in input) input {
-	in.torn = "22"
+// ahead adds to an input that states up to version 22 were brought.
+func ahead(in input) input {
+	in.floor = "22"
 	return in
 }
 
@@ -125,9 +125,9 @@ func TestStepListing(t *testing.T) {
 		{name: "restored server believed", m: started(phaseListing, reset), in: at(page("19", "", failure{})), do: doCommit, version: "19"},
 		{name: "restored server's pages", m: started(phaseListing, reset), in: at(page("19", "C1", failure{})), do: doList, list: paged(reset, "C1", "19")},
 		{name: "not restored", m: started(phaseListing, reset), in: at(page("20", "", failure{})), do: doSleep, delay: base, then: effect{do: doList, list: latest}, reported: true},
-		{name: "latest older than what a list brought that was given up", m: started(phaseListing, latest), in: torn(page("19", "", failure{})), do: doList, list: reset, reported: true},
-		{name: "restored server believed after such a list", m: started(phaseListing, reset), in: torn(page("19", "", failure{})), do: doCommit, version: "19"},
-		{name: "relist older than what such a list brought", m: relist, in: torn(at(page("21", "", failure{}))), do: doList, list: latest, reported: true},
+		{name: "latest older than what a list brought that was given up", m: started(phaseListing, latest), in: ahead(page("19", "", failure{})), do: doList, list: reset, reported: true},
+		{name: "restored server believed after such a list", m: started(phaseListing, reset), in: ahead(page("19", "", failure{})), do: doCommit, version: "19"},
+		{name: "relist older than what such a list brought", m: relist, in: ahead(at(page("21", "", failure{}))), do: doList, list: latest, reported: true},
 		{name: "opaque version is not older", m: started(phaseListing, latest), in: at(page("x", "", failure{})), do: doCommit, version: "x"},
 		{name: "denied", m: pages, in: page("", "", because(classDenied)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "busy", m: relist, in: at(page("", "", failure{class: classBusy, hint: 2 * time.Second})), do: doSleep, delay: 2 * time.Second, then: relistAgain, reported: true},
@@ -280,7 +280,7 @@ func runRows(t *testing.T, rows []row) {
 			if r.do != doSleep {
 				return
 			}
-			_, then := after.step(input{kind: inSlept, now: epoch.Add(r.delay), position: r.in.position})
+			_, then := after.step(input{kind: inSlept, now: epoch.Add(r.delay), position: r.in.position, floor: r.in.floor})
 			require.Equal(t, r.then, then)
 			_, stop := after.step(input{kind: inQuit})
 			require.Equal(t, doStop, stop.do, "a pause must end with the context")
@@ -332,7 +332,7 @@ func TestNothingSpins(t *testing.T) {
 		m.pageSize = int64(random.IntN(2)) * 3
 		in := input{kind: inStart, now: epoch}
 		if random.IntN(2) == 0 {
-			in.position = "20"
+			in.position, in.floor = "20", "20"
 		}
 		atOnce := 0
 		for range 100 {
@@ -359,7 +359,7 @@ func TestNothingSpins(t *testing.T) {
 			default:
 				t.Fatalf("effect %d", e.do)
 			}
-			in.position, in.now = position, now
+			in.position, in.floor, in.now = position, position, now
 			require.Less(t, atOnce, 9, "requests without a pause")
 		}
 	}

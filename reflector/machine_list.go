@@ -12,7 +12,7 @@ func (m *machine) page(in input) effect {
 		return m.listFailed(in)
 	}
 	p, version, token := m.plan, in.meta.ResourceVersion, in.meta.Continue
-	fault, floor := p.fault(in.meta), newest(in.position, in.torn)
+	fault, floor := p.fault(in.meta), in.floor
 	switch {
 	case fault != "" && p.limit != 0 && version != "":
 		m.unpaged = m.unpaged || p.token == "" || version == p.listed
@@ -82,8 +82,8 @@ func (m *machine) probed(in input) effect {
 	switch {
 	case in.class == classTooNew:
 		return turn(m.latest(listwatch.Rebuild), "")
-	case in.class == classClean && older(in.meta.ResourceVersion, in.position):
-		return turn(m.latest(listwatch.Rebuild), fmt.Sprintf("probe of version %s after %s", in.meta.ResourceVersion, in.position))
+	case in.class == classClean && older(in.meta.ResourceVersion, in.floor):
+		return turn(m.latest(listwatch.Rebuild), fmt.Sprintf("probe of version %s after %s", in.meta.ResourceVersion, in.floor))
 	case in.class == classExpired:
 		return turn(m.read(in), "")
 	case in.class == classClean, in.class == classUnsupported:

@@ -143,7 +143,7 @@ func (r *Reflector[T]) loop(in input) {
 // step feeds the machine and keeps the books on what it decides.
 func (r *Reflector[T]) step(in input) effect {
 	now := r.o.Clock.Now()
-	in.now, in.chance, in.position, in.torn = now, r.o.Rand(), r.ledger.position(), r.ledger.brokenAt()
+	in.now, in.chance, in.position, in.floor = now, r.o.Rand(), r.ledger.position(), r.ledger.floor()
 	if r.ctx.Err() != nil {
 		in.kind = inQuit
 	}

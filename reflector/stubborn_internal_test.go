@@ -44,7 +44,7 @@ func requirePauses(t *testing.T, first FirstList, listed, watched class, flags i
 			in = watchEnd(watched, 0)
 			in.event, in.heard, in.gap = flags&1 != 0, flags&2 != 0, flags&4 != 0
 		}
-		in.position, in.now = position, now
+		in.position, in.floor, in.now = position, position, now
 		require.Less(t, atOnce, 9, "%s, lists end as %d, watches as %d, flags %b", first, listed, watched, flags)
 	}
 }

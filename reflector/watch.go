@@ -161,6 +161,9 @@ func (r *Reflector[T]) sift(events []listwatch.Event[T]) (kept []listwatch.Event
 		if keep && event.Type != listwatch.Bookmark {
 			objects = true
 			r.acceptedEvent(event)
+			if event.ResourceVersion == "" {
+				r.ledger.sees(event.Object.GetResourceVersion())
+			}
 		}
 		if keep && event.ResourceVersion != "" {
 			position = event.ResourceVersion
