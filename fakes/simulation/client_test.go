@@ -56,7 +56,6 @@ type client struct {
 type eyes struct {
 	place map[listwatch.Key]int
 	last  map[listwatch.Key]*object
-	epoch uint64
 }
 
 func newEyes() *eyes {
@@ -171,10 +170,7 @@ func (c *client) look() {
 
 // readOnce reads the whole store with a reader's eyes.
 func (c *client) readOnce(e *eyes) {
-	epoch := c.pods.Health().Epoch
 	held := maps.Collect(c.reader.All())
-	same := epoch == e.epoch && epoch == c.pods.Health().Epoch // else all may have been replaced
-	e.epoch = epoch
 	for n := range keys {
 		k := key(n)
 		o := held[k]
@@ -184,7 +180,7 @@ func (c *client) readOnce(e *eyes) {
 		} else if reason != "" {
 			c.Fail(noTravel, "a reader of %s: %s", c.name, reason)
 		}
-		if last := e.last[k]; last != nil && o != nil && last != o && last.Value == o.Value && same && place == e.place[k]-1 {
+		if last := e.last[k]; last != nil && o != nil && last != o && last.Value == o.Value && !c.view.again(k, place, o.Value) {
 			c.Fail(quiet, "a reader of %s: %s is another object in the same state %s", c.name, k, o.Value)
 		}
 		e.place[k], e.last[k] = place+1, o

@@ -264,6 +264,14 @@ func (v view) see(k listwatch.Key, last int, o *object) (place int, reason strin
 	return place, ""
 }
 
+// again reports whether a key has come back to a value after a place of its line, by a restore:
+// then somebody may have seen another state in between.
+func (v view) again(k listwatch.Key, place int, value string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.findLocked(k, place+1, func(m moment) bool { return m.exists && m.value == value }) >= 0
+}
+
 // seeDeleted is see for a delete that was told with the version of the deletion.
 func (v view) seeDeleted(k listwatch.Key, last int, o *object) (place int, reason string) {
 	v.mu.Lock()
