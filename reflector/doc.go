@@ -12,9 +12,9 @@
 // the token of the answer back.
 //
 // What is asked for: the first list streams when the source offers it, else it comes in pages
-// of the latest state. Later lists are not older than the last version, so that servers answer
-// them from memory; the latest state is asked for again only when that version is unknown to
-// the server. Options.FirstList can ask for any state instead, which may be older than one
+// of the latest state. Later lists are not older than the last version, nor than any state that was
+// brought, so that servers answer them from memory; the latest state is asked for again only when
+// that version is unknown to the server. Options.FirstList can ask for any state instead, which may be older than one
 // seen by an earlier process: the zero value never does.
 //
 // How failures are answered:
