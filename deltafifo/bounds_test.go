@@ -1,8 +1,6 @@
 package deltafifo_test
 
 import (
-	"flag"
-	"math"
 	"runtime"
 	"strconv"
 	"sync"
@@ -14,31 +12,8 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/deltafifo"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 )
-
-var boundsFull = flag.Bool("bounds.full", false, "measure kept memory at full size")
-
-// sized returns how many there are to be of what a test of bounds makes.
-func sized(usual, whole int) int {
-	if *boundsFull {
-		return whole
-	}
-	return usual
-}
-
-// held returns how many bytes are alive: the least of three looks, since the runtime frees some things
-// late.
-func held() int {
-	least := math.MaxInt
-	for range 3 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		least = min(least, int(m.HeapAlloc))
-	}
-	return least
-}
 
 func crowd(n, version int) (pods []*pod) {
 	for i := range n {
@@ -57,7 +32,7 @@ func TestBoundsOfFullQueue(t *testing.T) {
 	const keys, limit, writers, batch = 1000, 65_536, 50, 20
 	pods := crowd(keys, 1)
 	synctest.Test(t, func(t *testing.T) {
-		before := held()
+		before := measure.Held()
 		q := deltafifo.New[*pod](nil, deltafifo.Options{})
 		var writing sync.WaitGroup
 		var written atomic.Int64
@@ -75,7 +50,7 @@ func TestBoundsOfFullQueue(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		full := held() - before
+		full := measure.Held() - before
 		s := q.Stats()
 		require.Equal(t, writers, s.Waiting)
 		require.GreaterOrEqual(t, s.Deltas, limit)
@@ -85,7 +60,7 @@ func TestBoundsOfFullQueue(t *testing.T) {
 			synctest.Wait()
 		}
 		writing.Wait()
-		left := held() - before
+		left := measure.Held() - before
 		t.Logf("%d bytes a delta, %d left", full/s.Deltas, left)
 		require.Less(t, full, 2*deltaSize*s.Deltas)
 		// The 1,000 items are kept for reuse: 340 bytes each, and some with the memory of up to 16
@@ -117,13 +92,13 @@ func TestBoundsOfRelists(t *testing.T) {
 		for _, mode := range modes {
 			list(mode)
 		}
-		warm, deltas := held(), r.q.Stats().Deltas
-		for range sized(40, 2000) {
+		warm, deltas := measure.Held(), r.q.Stats().Deltas
+		for range measure.Sized(40, 2000) {
 			for _, mode := range modes {
 				list(mode)
 			}
 		}
-		grown := held() - warm
+		grown := measure.Held() - warm
 		t.Logf("%s: %d deltas, %d bytes more", name, deltas, grown)
 		require.Equal(t, deltas, r.q.Stats().Deltas, name)
 		require.LessOrEqual(t, deltas, keys, name)
@@ -152,14 +127,14 @@ func TestBoundsOfChurn(t *testing.T) {
 	cycle := func() int {
 		for range 10 {
 			s := r.q.Begin(listwatch.Compare)
-			churn(sized(100, 10_000))
+			churn(measure.Sized(100, 10_000))
 			s.Abort()
 			s = r.q.Begin(listwatch.Compare)
 			require.NoError(t, s.Commit(strconv.Itoa(version+1_000_000_000)))
-			churn(sized(100, 10_000))
+			churn(measure.Sized(100, 10_000))
 			require.Equal(t, 100, r.q.Stats().Unswept)
 		}
-		return held()
+		return measure.Held()
 	}
 	warm := cycle()
 	for range 4 {
@@ -171,13 +146,13 @@ func TestBoundsOfChurn(t *testing.T) {
 // A crowd of keys is queued at once; then, without a moment of rest, the keys come one by one.
 func TestBoundsOfCrowd(t *testing.T) {
 	const stay = 50
-	pods := crowd(sized(5000, 500_000), 1)
+	pods := crowd(measure.Sized(5000, 500_000), 1)
 	q := deltafifo.New[*pod](nil, deltafifo.Options{})
-	before := held()
+	before := measure.Held()
 	for _, p := range pods {
 		require.NoError(t, q.Apply(t.Context(), event(listwatch.Added, p, "")))
 	}
-	full := held() - before
+	full := measure.Held() - before
 	for q.Len() > stay {
 		require.NoError(t, q.Pop(t.Context(), 1, drop))
 	}
@@ -187,12 +162,12 @@ func TestBoundsOfCrowd(t *testing.T) {
 			require.NoError(t, q.Pop(t.Context(), 1, drop))
 		}
 		require.Equal(t, stay, q.Len())
-		return held() - before
+		return measure.Held() - before
 	}
 	busy := one(1)
 	require.Less(t, one(4)-busy, len(pods), "a quarter byte for each that came and went")
 	require.NoError(t, q.Pop(t.Context(), 0, drop))
-	left := held() - before
+	left := measure.Held() - before
 	t.Logf("%d bytes a key, then %d, %d left", full/len(pods), busy/len(pods), left)
 	// An item, 340, a place in the map, 40 at a load of 44 to 88 %, and one in the order, 8.
 	require.Less(t, full, 800*len(pods))
@@ -220,14 +195,14 @@ func TestBoundsOfBursts(t *testing.T) {
 		}
 		return nil
 	}
-	before := held()
+	before := measure.Held()
 	for _, p := range pods {
 		write(p, burst)
 		for range 3 {
 			require.NoError(t, q.Pop(t.Context(), 0, busy))
 		}
 	}
-	kept := held() - before
+	kept := measure.Held() - before
 	t.Logf("%d bytes a key", kept/keys)
 	// An item, 340, a place in the map, 40, those in order and flight, 16, and in one batch out,
 	// 56: 500 to 700 with what is constant.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/stretchr/testify/require"
 )
 
@@ -234,13 +235,13 @@ func TestWatchesThatEnd(t *testing.T) {
 	bubble(t, options{}, func(t *testing.T, s source) {
 		own := errors.New("own")
 		var all []*watching
-		before := goroutines(t)
+		before := measure.Goroutines()
 		for range 10 {
 			all = append(all, watch(t, s, from("1")))
 		}
 		synctest.Wait()
 		require.Equal(t, 10, s.Watches())
-		require.Equal(t, before+10, goroutines(t), "those of the callers")
+		require.Equal(t, before+10, measure.Goroutines(), "those of the callers")
 		for i, w := range all {
 			w.cancel(own)
 			w.cancel(nil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/indexer"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 )
 
 const (
@@ -203,13 +204,6 @@ func BenchmarkRetained(b *testing.B) {
 	for i := range pods {
 		pods[i] = makeBenchPod(i, i%benchNodes, i+1)
 	}
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	for name, values := range map[string][]func(*benchPod) string{
 		"NoIndex":     {},
 		"ByNode":      {func(p *benchPod) string { return p.Node }},
@@ -218,7 +212,7 @@ func BenchmarkRetained(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				before := heap()
+				before := measure.Held()
 				x := indexer.New[*benchPod](indexer.Options{})
 				if len(values) > 0 {
 					if _, err := indexer.AddIndexFunc(x.Reader(), "index", func(p *benchPod, found []string) []string {
@@ -235,7 +229,7 @@ func BenchmarkRetained(b *testing.B) {
 					writes[0] = indexer.Write[*benchPod]{Head: benchHead(p), Object: p}
 					x.Apply("", writes)
 				}
-				b.ReportMetric(float64(heap()-before)/benchPods, "B/object")
+				b.ReportMetric(float64(measure.Held()-before)/benchPods, "B/object")
 				runtime.KeepAlive(x)
 			}
 		})

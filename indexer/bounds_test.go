@@ -1,8 +1,6 @@
 package indexer_test
 
 import (
-	"flag"
-	"math"
 	"runtime"
 	"strconv"
 	"testing"
@@ -10,31 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 )
-
-var boundsFull = flag.Bool("bounds.full", false, "measure kept memory at full size")
-
-// sized returns how many there are to be of what a test of bounds makes.
-func sized(usual, whole int) int {
-	if *boundsFull {
-		return whole
-	}
-	return usual
-}
-
-// held returns how many bytes are alive: the least of three looks, since the runtime frees some things
-// late.
-func held() int {
-	least := math.MaxInt
-	for range 3 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		least = min(least, int(m.HeapAlloc))
-	}
-	return least
-}
 
 // crowd returns so many objects, each with a label of its own.
 func crowd(n int) (pods []*pod, keys []listwatch.Key) {
@@ -49,9 +24,9 @@ func crowd(n int) (pods []*pod, keys []listwatch.Key) {
 // What the store and an index of distinct values cost beside the objects, and that nothing of it
 // is left when all but ten objects are gone.
 func TestBoundsByKey(t *testing.T) {
-	n := sized(20_000, 500_000)
+	n := measure.Sized(20_000, 500_000)
 	pods, keys := crowd(n)
-	before := held()
+	before := measure.Held()
 	x := strict(t)
 	ix := mustIndex(t, x, "label", labels)
 	// Per key: an entry 80, its slot and the object's 16, the map by key 36 at a load of 44 to
@@ -60,10 +35,10 @@ func TestBoundsByKey(t *testing.T) {
 	const perKey = 600
 	for round := range 2 {
 		x.Put(pods...)
-		kept := held() - before
+		kept := measure.Held() - before
 		require.Less(t, kept, n*perKey, "round %d", round)
 		x.Delete(keys[10:]...)
-		left := held() - before
+		left := measure.Held() - before
 		t.Logf("%d objects: %d bytes each; with ten left %d bytes", n, kept/n, left)
 		// Room for a thousand in each of three maps, about 40 each.
 		require.Less(t, left, 256<<10, "round %d", round)
@@ -91,10 +66,10 @@ func TestBoundsOfChurn(t *testing.T) {
 				x.Delete(key("ns" + gone + "/p"))
 			}
 		}
-		return held()
+		return measure.Held()
 	}
 	warm := churn(10_000) // maps have found their size
-	grown := churn(sized(20_000, 1_000_000)) - warm
+	grown := churn(measure.Sized(20_000, 1_000_000)) - warm
 	t.Logf("%d bytes more", grown)
 	require.Less(t, grown, 512<<10)
 	require.Equal(t, live, x.Reader().Len())
@@ -105,7 +80,7 @@ func TestBoundsOfChurn(t *testing.T) {
 // The objects stay, and each has a thousand values for a while.
 func TestBoundsOfValues(t *testing.T) {
 	const values = 1000
-	objects := sized(20, 1000)
+	objects := measure.Sized(20, 1000)
 	x := strict(t)
 	ix := mustIndex(t, x, "label", labels)
 	var many, one []*pod
@@ -119,15 +94,15 @@ func TestBoundsOfValues(t *testing.T) {
 		one = append(one, newPod("ns/p"+s, "1", "same"))
 	}
 	x.Put(one...)
-	before := held()
+	before := measure.Held()
 	x.Put(many...)
 	// Per value: the bucket 48, its member 8, its place 16, the map's place 24, halves empty.
-	kept := held() - before
+	kept := measure.Held() - before
 	require.Less(t, kept, objects*values*250)
 	require.Equal(t, 1, ix.Len("7/999"))
 	x.Put(one...)
 	// Per object: what 64 values need is kept for the next time, 16 each.
-	left := held() - before
+	left := measure.Held() - before
 	t.Logf("%d values: %d bytes each; with one left %d bytes", objects*values, kept/(objects*values), left)
 	require.Less(t, left, 256<<10+objects*64*16)
 	require.Equal(t, objects, ix.Len("same"))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/indexer"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 )
 
 // Scenario 80.
@@ -75,11 +76,11 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		pods = append(pods, newPod("ns/p"+strconv.Itoa(i), "1", "same", "n"+strconv.Itoa(i%10)))
 		keys = append(keys, listwatch.KeyOf(pods[i]))
 	}
-	empty := held()
+	empty := measure.Held()
 	x.Put(pods...)
-	full := held() - empty
+	full := measure.Held() - empty
 	x.Delete(keys[10:]...)
-	left := held() - empty
+	left := measure.Held() - empty
 	require.Less(t, left, full/3, "%d bytes with 20,000 objects, %d with 10", full, left)
 	require.Equal(t, 10, x.Reader().Len())
 	require.NoError(t, x.Check())

@@ -13,6 +13,7 @@ import (
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/indexer"
 	"github.com/seed3bce33ad/listwatch/informer"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 )
 
 // node is a small object that a benchmark can make cheaply.
@@ -130,7 +131,7 @@ func BenchmarkRetained(b *testing.B) {
 		for k := range objects {
 			objects[k] = f.node(k, 1)
 		}
-		before := heap()
+		before := measure.Held()
 		source := listwatch.Funcs[*node]{
 			ListFunc: func(_ context.Context, _ listwatch.ListOptions, each func(...*node) error) (listwatch.ListMeta, error) {
 				return listwatch.ListMeta{ResourceVersion: "1"}, each(objects...)
@@ -147,17 +148,9 @@ func BenchmarkRetained(b *testing.B) {
 		run := make(chan error)
 		go func() { run <- i.Run(ctx) }()
 		<-reg.Synced().Done()
-		b.ReportMetric(float64(heap()-before)/keys, "retained-B/object")
+		b.ReportMetric(float64(measure.Held()-before)/keys, "retained-B/object")
 		runtime.KeepAlive(objects)
 		cancel()
 		<-run
 	}
-}
-
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -3,7 +3,6 @@ package informer_test
 import (
 	"context"
 	"flag"
-	"math"
 	"runtime"
 	"strconv"
 	"sync"
@@ -15,38 +14,16 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/informer"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 )
 
 var (
-	boundsFull    = flag.Bool("bounds.full", false, "measure kept memory at full size")
 	boundsUpdates = flag.Int("bounds.updates", 0, "how many updates a blocked handler does not read; 0: 10,000,000 with -bounds.full, else few")
 )
-
-// sized returns how many there are to be of what a test of bounds makes.
-func sized(usual, whole int) int {
-	if *boundsFull {
-		return whole
-	}
-	return usual
-}
 
 // reuse is what the queue may keep to use again: 1,024 items with the memory of 32 deltas of 112.
 // Whether it does is chance. It is less than the 64 bytes of a Change for each of 100,000 updates.
 const reuse = 4 << 20
-
-// held returns how many bytes are alive: the least of three looks, since the runtime frees some things
-// late.
-func held() int {
-	least := math.MaxInt
-	for range 3 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		least = min(least, int(m.HeapAlloc))
-	}
-	return least
-}
 
 // torrent is a source of so many keys, whose watch sends updates as it is told.
 type torrent struct {
@@ -139,7 +116,7 @@ func blocked(release chan struct{}, blocks func(change) bool) function {
 // other old states. The bytes are those of keys times handlers, however many updates come.
 func TestBoundsOfBlockedHandlers(t *testing.T) {
 	const keys, handlers, backlog = 1000, 10, 5000
-	updates := sized(100_000, 10_000_000)
+	updates := measure.Sized(100_000, 10_000_000)
 	if *boundsUpdates > 0 {
 		updates = *boundsUpdates
 	}
@@ -157,7 +134,7 @@ func TestBoundsOfBlockedHandlers(t *testing.T) {
 			stuck = append(stuck, reg)
 		}
 		source.send(10 * keys)
-		bare := held()
+		bare := measure.Held()
 		for n := range handlers {
 			handle(source.version+keys*n, informer.HandlerOptions{})
 		}
@@ -168,16 +145,16 @@ func TestBoundsOfBlockedHandlers(t *testing.T) {
 		}
 		require.ErrorIs(t, every.Err(), informer.ErrOverrun)
 		source.send(10 * keys)
-		warm := held() - bare
+		warm := measure.Held() - bare
 		source.send(updates)
-		grown := held() - bare - warm
+		grown := measure.Held() - bare - warm
 		for _, reg := range stuck[:handlers] {
 			require.True(t, reg.Stats().Behind)
 			require.LessOrEqual(t, reg.Stats().Pending, uint64(keys+64))
 		}
 		close(release)
 		synctest.Wait()
-		left := held() - bare
+		left := measure.Held() - bare
 		t.Logf("%d bytes for each key and handler; %d more after %d updates, %d when read", warm/keys/handlers, grown, updates, left)
 		// A pending change, 96, its place in a map, 41 at a load of 44 to 88 %, and the old state
 		// that this handler alone holds: an object, 160, its name and version, 16.
@@ -219,7 +196,7 @@ func memory() (heap, stacks, goroutines int) {
 
 // Many informers that run and have a handler each, with nothing to do.
 func TestBoundsOfIdleInformers(t *testing.T) {
-	n := sized(300, 10_000)
+	n := measure.Sized(300, 10_000)
 	source := silent(3)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -282,10 +259,10 @@ func TestBoundsOfHandlersThatGo(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			return held(), runtime.NumGoroutine()
+			return measure.Held(), runtime.NumGoroutine()
 		}
 		warm, before := come(1000)
-		bytes, after := come(sized(4000, 350_000))
+		bytes, after := come(measure.Sized(4000, 350_000))
 		t.Logf("%d bytes more", bytes-warm)
 		require.Equal(t, before, after)
 		require.Len(t, i.Stats().Handlers, 1)
@@ -296,18 +273,18 @@ func TestBoundsOfHandlersThatGo(t *testing.T) {
 
 // A handler comes to a large collection and reads nothing of it for a while.
 func TestBoundsOfLateHandler(t *testing.T) {
-	objects := sized(20_000, 1_000_000)
+	objects := measure.Sized(20_000, 1_000_000)
 	synctest.Test(t, func(t *testing.T) {
 		i, stop := runs(t, silent(objects), informer.Options{})
-		before := held()
+		before := measure.Held()
 		release := make(chan struct{})
 		reg, err := i.AddHandler(t.Context(), blocked(release, func(change) bool { return true }), informer.HandlerOptions{})
 		require.NoError(t, err)
 		synctest.Wait()
-		kept := held() - before
+		kept := measure.Held() - before
 		close(release)
 		synctest.Wait()
-		left := held() - before
+		left := measure.Held() - before
 		t.Logf("%d bytes for each object, %d left", kept/objects, left)
 		require.True(t, reg.Synced().Fired())
 		// A pending change, 96, and its place in a map, 41 at a load of 44 to 88 %.
@@ -322,19 +299,19 @@ func TestBoundsOfLateHandler(t *testing.T) {
 func TestBoundsOfReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, stop := runs(t, silent(3), informer.Options{})
-		before := held()
-		for kind, n := range map[string]int{"": sized(140_000, 2_000_000), "opaque-": sized(70_000, 2_000_000)} {
+		before := measure.Held()
+		for kind, n := range map[string]int{"": measure.Sized(140_000, 2_000_000), "opaque-": measure.Sized(70_000, 2_000_000)} {
 			for v := range n {
 				i.Reached(kind + strconv.Itoa(1000+v))
 			}
 		}
-		kept := held() - before
+		kept := measure.Held() - before
 		t.Logf("%d bytes for each of 2 x 65536", kept/(2<<16))
 		// A signal, 48, its version, 16, and its place in a slice, 24 and up to half empty, or in
 		// an LRU, 120.
 		require.Less(t, kept, 2<<16*170)
 		stop()
-		require.Less(t, held()-before, 1<<20)
+		require.Less(t, measure.Held()-before, 1<<20)
 		runtime.KeepAlive(i)
 	})
 }

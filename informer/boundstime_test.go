@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/informer"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/reflector"
 )
 
@@ -66,7 +67,7 @@ func (s *storm) until(lists int) {
 // Lists without end, beside a handler that reads and one that does not.
 func TestBoundsOfRelists(t *testing.T) {
 	const objects = 100
-	lists := sized(150, 10_000)
+	lists := measure.Sized(150, 10_000)
 	for name, s := range map[string]*storm{
 		"known": {known: true}, "unchanged": {}, "changed": {changes: true}, "changed, known asked": {changes: true, known: true},
 	} {
@@ -83,9 +84,9 @@ func TestBoundsOfRelists(t *testing.T) {
 				require.NoError(t, err)
 			}
 			s.until(50)
-			warm, first := held(), i.Indexer().List()
+			warm, first := measure.Held(), i.Indexer().List()
 			s.until(60 + lists)
-			grown := held() - warm
+			grown := measure.Held() - warm
 			t.Logf("%s: %d bytes more", name, grown)
 			if s.changes {
 				require.Less(t, grown, objects*32*112, "what the queue may keep for reuse; 24 bytes an object listed")
@@ -193,11 +194,11 @@ func TestBoundsOfAWeek(t *testing.T) {
 				<-byRemove.Done()
 			}
 			synctest.Wait()
-			return held(), runtime.NumGoroutine()
+			return measure.Held(), runtime.NumGoroutine()
 		}
 		const day = 24 * 6 // periods
 		warm, before := live(day / 4)
-		bytes, after := live(sized(1, 14) * day / 2)
+		bytes, after := live(measure.Sized(1, 14) * day / 2)
 		t.Logf("%d watches, %d bytes more", s.watches, bytes-warm)
 		require.LessOrEqual(t, after, before+1)
 		require.Less(t, bytes-warm, 64<<10)

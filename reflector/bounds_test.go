@@ -2,10 +2,8 @@ package reflector_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,32 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/reflector"
 )
-
-var boundsFull = flag.Bool("bounds.full", false, "measure kept memory at full size")
-
-// sized returns how many there are to be of what a test of bounds makes.
-func sized(usual, whole int) int {
-	if *boundsFull {
-		return whole
-	}
-	return usual
-}
-
-// held returns how many bytes are alive: the least of three looks, since the runtime frees some things
-// late.
-func held() int {
-	least := math.MaxInt
-	for range 3 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		least = min(least, int(m.HeapAlloc))
-	}
-	return least
-}
 
 // oblivion is a sink that takes everything and keeps nothing.
 type oblivion struct{}
@@ -145,10 +120,10 @@ func TestBoundsOfFailures(t *testing.T) {
 					time.Sleep(time.Hour)
 				}
 				synctest.Wait()
-				return held(), runtime.NumGoroutine()
+				return measure.Held(), runtime.NumGoroutine()
 			}
 			warm, before := suffer(2000)
-			bytes, after := suffer(sized(2000, 200_000))
+			bytes, after := suffer(measure.Sized(2000, 200_000))
 			h := r.Health()
 			t.Logf("%d lists, %d watches, %d gaps, %d refused, %d bytes more", h.Lists, h.Watches, h.Gaps, len(h.Refused), bytes-warm)
 			require.NotZero(t, h.Lists)

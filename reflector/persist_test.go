@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/reflector"
 )
 
@@ -21,7 +22,7 @@ func TestWatchesClosedAtOnce(t *testing.T) {
 		var heard []error
 		source := answer()
 		source.WatchFunc = func(context.Context, listwatch.WatchOptions, watched) error {
-			asked, alive = append(asked, time.Now()), append(alive, goroutines(t))
+			asked, alive = append(asked, time.Now()), append(alive, measure.Goroutines())
 			advance(5 * time.Millisecond)
 			return nil
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/reflector"
 )
 
@@ -276,9 +277,9 @@ func TestBlockedSinkIsNotADeadServer(t *testing.T) {
 // Idle costs: one goroutine beside the caller of Run, the one inside Watch.
 func TestIdleCostsOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := goroutines(t)
+		before := measure.Goroutines()
 		stop := start(t, reflector.New[*row](answer(), newSink(newJournal()), options()))
-		require.Equal(t, before+1, goroutines(t))
+		require.Equal(t, before+1, measure.Goroutines())
 		stop()
 	})
 }

@@ -2,14 +2,13 @@ package workqueue_test
 
 import (
 	"context"
-	"math"
-	"runtime"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/workqueue"
 )
 
@@ -155,14 +154,14 @@ func BenchmarkAddAfter(b *testing.B) {
 	n, retained := 0, 0.0
 	for b.Loop() {
 		b.StopTimer()
-		before := heap()
+		before := measure.Held()
 		b.StartTimer()
 		q := workqueue.New[listwatch.Key](workqueue.Options{})
 		for i, k := range keys {
 			q.AddAfter(k, time.Hour+time.Duration(i*7919%len(keys))*time.Millisecond)
 		}
 		b.StopTimer()
-		retained = float64(heap()-before) / float64(len(keys))
+		retained = float64(measure.Held()-before) / float64(len(keys))
 		q.Close()
 		b.StartTimer()
 		n += len(keys)
@@ -204,17 +203,4 @@ func BenchmarkDueBurst(b *testing.B) {
 		n += len(keys)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/key")
-}
-
-// heap returns the bytes in use: the least of three looks, since the runtime frees some things late.
-func heap() int64 {
-	least := int64(math.MaxInt64)
-	for range 3 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		least = min(least, int64(m.HeapAlloc))
-	}
-	return least
 }

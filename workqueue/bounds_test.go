@@ -1,7 +1,6 @@
 package workqueue_test
 
 import (
-	"flag"
 	"runtime"
 	"strconv"
 	"testing"
@@ -11,25 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/workqueue"
 )
-
-var boundsFull = flag.Bool("bounds.full", false, "measure kept memory at full size")
-
-// sized returns how many there are to be of what a test of bounds makes.
-func sized(usual, whole int) int {
-	if *boundsFull {
-		return whole
-	}
-	return usual
-}
 
 // visit is a way for a key to be in a queue for a while.
 type visit struct {
 	come  func(q *workqueue.Queue[string], k string)
 	leave func(q *workqueue.Queue[string], k string)
 	// cost is how many bytes a key may cost meanwhile; it is less than twice what it does cost.
-	cost int64
+	cost int
 }
 
 // visits returns the ways, with the signal that the parked ones share.
@@ -74,19 +64,19 @@ func visits(t *testing.T, shared *listwatch.Signal) map[string]visit {
 // Whatever a crowd of keys did in a queue costs memory by key while it is there, and nothing
 // when it is gone and the queue has been used twice since.
 func TestBoundsByKey(t *testing.T) {
-	keys := make([]string, sized(5000, 500_000))
+	keys := make([]string, measure.Sized(5000, 500_000))
 	for i := range keys {
 		keys[i] = strconv.Itoa(i)
 	}
 	shared := new(listwatch.Signal)
 	for name, v := range visits(t, shared) {
 		synctest.Test(t, func(t *testing.T) {
-			before := heap()
+			before := measure.Held()
 			q := workqueue.New(workqueue.Options{}, workqueue.Policy[string]{Flow: flowOfReady(name)})
 			for _, k := range keys {
 				v.come(q, k)
 			}
-			kept := heap() - before
+			kept := measure.Held() - before
 			for _, k := range keys {
 				v.leave(q, k)
 			}
@@ -94,10 +84,10 @@ func TestBoundsByKey(t *testing.T) {
 				q.Add("x")
 				q.Finish(get(t, q), workqueue.Result{}, nil)
 			}
-			left := heap() - before
-			t.Logf("%s: %d bytes a key, %d left", name, kept/int64(len(keys)), left)
-			require.Less(t, kept, v.cost*int64(len(keys)), name)
-			require.Less(t, left, int64(32<<10), name)
+			left := measure.Held() - before
+			t.Logf("%s: %d bytes a key, %d left", name, kept/len(keys), left)
+			require.Less(t, kept, v.cost*len(keys), name)
+			require.Less(t, left, 32<<10, name)
 			require.Empty(t, q.Items())
 			runtime.KeepAlive(q)
 		})
@@ -123,7 +113,7 @@ func TestBoundsByVisits(t *testing.T) {
 			q := workqueue.New(workqueue.Options{}, workqueue.Policy[string]{Flow: flowOfReady(name)})
 			q.AddAfter("stays", 10_000*time.Hour)
 			next := 0
-			round := func(rounds int) int64 {
+			round := func(rounds int) int {
 				for range rounds {
 					first := next
 					for ; next < first+100; next++ {
@@ -133,11 +123,11 @@ func TestBoundsByVisits(t *testing.T) {
 						v.leave(q, strconv.Itoa(k))
 					}
 				}
-				return heap()
+				return measure.Held()
 			}
 			warm := round(20)
-			grown := round(sized(100, 10_000)) - warm
-			require.Less(t, grown, int64(16<<10), name)
+			grown := round(measure.Sized(100, 10_000)) - warm
+			require.Less(t, grown, 16<<10, name)
 			require.Len(t, q.Items(), 1)
 			q.Close()
 			runtime.KeepAlive(q)
@@ -150,10 +140,10 @@ func TestBoundsByVisits(t *testing.T) {
 // the signal or the limiter.
 func TestBoundsOfParkedInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		keys := sized(100, 1000)
+		keys := measure.Sized(100, 1000)
 		signal := new(listwatch.Signal)
 		q := workqueue.New[int](workqueue.Options{})
-		attempt := func(rounds int) int64 {
+		attempt := func(rounds int) int {
 			for range rounds {
 				for q.Len() > 0 {
 					k, err := q.Get(t.Context())
@@ -162,7 +152,7 @@ func TestBoundsOfParkedInVain(t *testing.T) {
 				}
 				time.Sleep(time.Hour) // longer than the timeout and the limiter's longest delay
 			}
-			return heap()
+			return measure.Held()
 		}
 		for k := range keys {
 			q.Add(k)
@@ -173,7 +163,7 @@ func TestBoundsOfParkedInVain(t *testing.T) {
 		require.Equal(t, 110, q.Requeues(0))
 		// The maps of the queue and of the signal may grow once more, by 32 bytes a key each. One
 		// byte for each of the waits in vain would be more.
-		require.Less(t, grown, int64(4<<10+64*keys))
+		require.Less(t, grown, 4<<10+64*keys)
 		runtime.KeepAlive(signal)
 		q.Close()
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/workqueue"
 )
 
@@ -238,11 +239,11 @@ func TestSignalForgets(t *testing.T) {
 			closing.Finish(get(t, closing), await, nil)
 		},
 	} {
-		before := heap()
+		before := measure.Held()
 		for range rounds {
 			round()
 		}
-		require.Less(t, heap(), before+128<<10, name)
+		require.Less(t, measure.Held(), before+128<<10, name)
 	}
 	runtime.KeepAlive(signal)
 	runtime.KeepAlive(q)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/workqueue"
 )
 
@@ -120,28 +121,28 @@ func TestShrinks(t *testing.T) {
 			q.Done(k)
 		}
 	}
-	before := heap()
+	before := measure.Held()
 	pass(40_000)
-	crowd := heap() - before
-	require.Greater(t, crowd, int64(4<<20))
+	crowd := measure.Held() - before
+	require.Greater(t, crowd, 4<<20)
 	pass(10)
-	require.Less(t, heap(), before+128<<10)
+	require.Less(t, measure.Held(), before+128<<10)
 	pass(40_000)
 	pass(12_000)
-	require.Greater(t, heap()-before, int64(4<<20), "kept for a crowd that comes again")
+	require.Greater(t, measure.Held()-before, 4<<20, "kept for a crowd that comes again")
 	runtime.KeepAlive(q)
 }
 
 // Flows and priorities that have no keys any more cost nothing.
 func TestForgetsFlows(t *testing.T) {
 	q := workqueue.New(workqueue.Options{}, workqueue.Policy[int]{Flow: strconv.Itoa})
-	before := heap()
+	before := measure.Held()
 	for k := range 20_000 {
 		q.AddWith(k, workqueue.AddOptions{Priority: k})
 		_, err := q.Get(t.Context())
 		require.NoError(t, err)
 		q.Done(k)
 	}
-	require.Less(t, heap(), before+1<<20)
+	require.Less(t, measure.Held(), before+1<<20)
 	runtime.KeepAlive(q)
 }

@@ -2,7 +2,6 @@ package rest_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,10 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/internal/measure"
 	"github.com/seed3bce33ad/listwatch/reflector/rest"
 )
-
-var boundsFull = flag.Bool("bounds.full", false, "measure kept memory at full size")
 
 // answer is a client's transport that answers every request with a body.
 type answer func() io.Reader
@@ -83,31 +81,26 @@ func (l *longList) Read(p []byte) (int, error) {
 // nor are the objects held twice. 20 MB, or 400 MB with -bounds.full.
 func TestListHeap(t *testing.T) {
 	size := 20 << 20
-	if *boundsFull {
+	if *measure.Full {
 		size = 400 << 20
 	}
 	const samples = 8
-	heap := func() float64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc)
-	}
+	held := func() float64 { return float64(measure.Held()) }
 	long := newLongList(size)
 	pods := make([]*bigPod, 0, long.pods)
 	source := answered[*bigPod](t, rest.Options{}, func() io.Reader { return long })
-	before := heap()
+	before := held()
 	var alive, counts []float64
 	meta, err := source.List(t.Context(), listwatch.ListOptions{}, func(batch ...*bigPod) error {
 		if len(pods)*samples >= len(alive)*long.pods {
-			alive, counts = append(alive, heap()-before), append(counts, float64(len(pods)+len(batch)))
+			alive, counts = append(alive, held()-before), append(counts, float64(len(pods)+len(batch)))
 		}
 		pods = append(pods, batch...)
 		return nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, "9", meta.ResourceVersion)
-	retained := heap() - before
+	retained := held() - before
 	require.Len(t, pods, long.pods)
 	require.Equal(t, fmt.Sprint("pod-", long.pods-1), pods[long.pods-1].Name)
 	require.Len(t, alive, samples)
