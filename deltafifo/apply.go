@@ -138,7 +138,7 @@ func (q *DeltaFIFO[T]) roomLocked(ctx context.Context, n int, s *snapshot[T]) er
 		if q.closed || s != nil && s != q.open {
 			return fmt.Errorf("deltafifo: %w", listwatch.ErrStopped)
 		}
-		if n == 0 || q.deltas-q.keysLocked() < q.limit {
+		if n == 0 || !q.fullLocked() {
 			return nil
 		}
 		if q.space == nil {

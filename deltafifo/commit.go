@@ -26,6 +26,9 @@ func (s *snapshot[T]) Commit(version string) error {
 		return errNoVersion
 	}
 	missing := s.missingLocked(version)
+	if s.mode == listwatch.Compare && q.fullLocked() && len(missing)+len(s.suspects)+len(s.older) > 0 {
+		return fmt.Errorf("deltafifo: commit: %w", ErrFull)
+	}
 	switch s.mode {
 	case listwatch.Rebuild:
 		s.bringBackLocked(version)

@@ -34,8 +34,9 @@
 //     change stood. (TestApplyKeepsEverythingInOrder)
 //  2. A batch of events is taken whole or not at all, and a part of it does not cover its
 //     version. (TestApplyTakesAllOrNothing, TestVersionOfPart)
-//  3. Writers wait while Limit deltas beyond the first of each key are queued.
-//     (TestWritersWaitForRoom, TestBound, TestBoundsOfFullQueue)
+//  3. Writers wait while Limit deltas beyond the first of each key are queued; a Compare, which waits for
+//     nothing, fails then if it would add any. (TestWritersWaitForRoom, TestBound,
+//     TestBoundsOfFullQueue, TestCompareOfAFullQueue)
 //  4. A delete and a new life that a list shows stay two deltas, in order.
 //     (TestReplaceAfterQueuedDelete)
 //  5. An object that vanished unseen is deleted once, with its last known state, wherever its

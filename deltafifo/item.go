@@ -88,6 +88,9 @@ func (q *DeltaFIFO[T]) enqueueLocked(it *item[T]) {
 
 func (q *DeltaFIFO[T]) keysLocked() int { return len(q.order) - q.first }
 
+// fullLocked reports whether writers must wait: more deltas than the limit beyond the first of a key.
+func (q *DeltaFIFO[T]) fullLocked() bool { return q.deltas-q.keysLocked() >= q.limit }
+
 // dequeueLocked moves the first n items into flight.
 func (q *DeltaFIFO[T]) dequeueLocked(n int) {
 	if n == len(q.order) {

@@ -82,7 +82,7 @@ func (q *DeltaFIFO[T]) batchLocked(keys int) Batch[T] {
 	if n > 0 {
 		q.handed = q.flight[n-1].seq
 	}
-	if q.deltas-q.keysLocked() < q.limit {
+	if !q.fullLocked() {
 		q.freeWritersLocked()
 	}
 	q.told = q.reportLocked()

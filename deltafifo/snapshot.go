@@ -2,11 +2,15 @@ package deltafifo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/seed3bce33ad/listwatch"
 )
+
+// ErrFull: as many deltas as [Options].Limit are queued, and a Compare may add no more.
+var ErrFull = errors.New("the queue is full")
 
 var errNoVersion = fmt.Errorf("deltafifo: commit: %w: a list without version", listwatch.ErrProtocol)
 
@@ -48,7 +52,8 @@ type snapshot[T listwatch.Object] struct {
 //     has been deleted since.
 //   - Compare: the position stays. States that the watch must have missed are queued, and keys
 //     that were not listed are deleted, now or when the position has reached version. Put never
-//     blocks.
+//     blocks; Commit is ErrFull when something seems missed while the queue is full, and leaves the
+//     snapshot open.
 //   - Reset: the position becomes version, a new epoch begins, keys not listed are deleted. Nothing
 //     counts as Known: states are compared with their bodies. In the other modes two states of one
 //     key, identity and version are the same.
