@@ -16,6 +16,7 @@ type wired struct {
 	proxy  *wire.Proxy
 	client *http.Client
 	model  *model
+	parts  bool // clients read each namespace by requests of its own
 }
 
 // connect puts HTTP between the clients and the server.
@@ -26,6 +27,7 @@ func (l *library) connect(w *simulation.World, http2 bool) {
 	})
 	host := wire.Serve(back, server)
 	x := &wired{server: server, proxy: wire.NewProxy(front, back, wire.ProxyOptions{}), client: front.Client(http2), model: l.model}
+	x.parts = w.Choose("namespaces", "at once", "each") == "each"
 	l.wired = x
 	w.Cleanup(func() {
 		x.client.CloseIdleConnections()
@@ -54,7 +56,11 @@ func (x *wired) Heal() {
 
 // source returns a client of its own.
 func (x *wired) source() listwatch.ListerWatcher[*object] {
-	s, err := rest.New[*object]("http://fake/api/v1/objects", rest.Options{Client: x.client, MaxObjectBytes: 3000, Kind: "Object"})
+	o := rest.Options{Client: x.client, MaxObjectBytes: 3000, Kind: "Object"}
+	if x.parts {
+		o.Namespaces = []string{key(0).Namespace, key(1).Namespace}
+	}
+	s, err := rest.New[*object]("http://fake/api/v1/objects", o)
 	if err != nil {
 		panic(err)
 	}
