@@ -17,7 +17,10 @@ import (
 //     after the call has returned;
 //   - the batch is what one read yielded, never waited for; the slice is only lent, the
 //     objects are given away;
-//   - events of one version come in one batch.
+//   - events of one version come in one batch;
+//   - the versions of objects and of the collection are of one order, and a list's is not older than
+//     those of its objects, unless it stands for several collections: then it is the oldest of theirs.
+//     An event that does not move such a position has no version of its own.
 //
 // A call returns soon after its ctx is done, with ctx's error or cause. Failures are told by
 // errors that wrap one of this package's classes. A source never retries: its caller does.
