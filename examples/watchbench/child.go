@@ -14,15 +14,19 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/footprint"
+	"github.com/seed3bce33ad/listwatch/examples/watchbench/growth"
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/overhttp"
+	"github.com/seed3bce33ad/listwatch/examples/watchbench/pipeline"
+	"github.com/seed3bce33ad/listwatch/examples/watchbench/queues"
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/server"
+	"github.com/seed3bce33ad/listwatch/examples/watchbench/stores"
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/work"
 )
 
 // cases returns all cases. Those over HTTP ask the server at address.
 func cases(address server.Address) []work.Case {
 	overHTTP := overhttp.Bench{Address: address, Full: overhttp.Full, Quick: overhttp.Quick}
-	return slices.Concat(overHTTP.Cases(), footprint.Cases())
+	return slices.Concat(overHTTP.Cases(), pipeline.Cases(), stores.Cases(), queues.Cases(), footprint.Cases(), growth.Cases())
 }
 
 // job is what a child is to do.

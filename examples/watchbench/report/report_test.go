@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 		"quick":         {ours: 6, quick: true, met: true},
 		"quick missed":  {ours: 9, quick: true, says: "X big: wall_s of listwatch against client-go: 0.9, and must be ≤ 0.8"},
 		"more":          {ours: 20, met: true, aimed: true, change: func(t *report.Target) { t.Direction, t.Must, t.Aim = report.AtLeast, 1.5, 2 }},
-		"too little":    {ours: 14, change: func(t *report.Target) { t.Direction, t.Must = report.AtLeast, 1.5 }},
+		"too little":    {ours: 14, change: func(t *report.Target) { t.Direction, t.Must, t.Aim = report.AtLeast, 1.5, 2 }},
 		"absolute":      {ours: 0.4, met: true, change: func(t *report.Target) { t.Peer = "" }},
 		"absolute over": {ours: 0.6, change: func(t *report.Target) { t.Peer = "" }},
 		"no bound":      {ours: 99, met: true, change: func(t *report.Target) { t.Must, t.Aim = math.NaN(), math.NaN() }},
@@ -89,7 +89,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, report.WriteTable(&out, verdicts))
 	require.Equal(t, `| workload | metric | side | measured | peer | measured | ratio | must | aim | |
 |---|---|---|---|---|---|---|---|---|---|
-| X big | wall_s | listwatch | 2.5 (2–3) | client-go | 10.0k (10–20.0k) | 1/4e+03 | ≤ 0.5 | ≤ 1/4 | aim |
+| X big | wall_s | listwatch | 2.5 (2–3) | client-go | 10k (10–20k) | 1/4002 | ≤ 0.5 | ≤ 1/4 | aim |
 `, out.String())
 }
 

@@ -93,9 +93,9 @@ func (v Verdict) bound(b float64) string {
 // factor writes a ratio; one below a half as a fraction.
 func factor(x float64) string {
 	if x > 0 && x < 0.5 {
-		return "1/" + strconv.FormatFloat(1/x, 'g', 3, 64)
+		return "1/" + number(1/x)
 	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
+	return number(x)
 }
 
 // number writes three digits, with k and M.

@@ -6,10 +6,13 @@ import "math"
 var none = math.NaN()
 
 // Targets returns all targets. Bounds of ratios are ours over the peer's.
-func Targets() []Target {
+func Targets() []Target { return append(overHTTP(), inProcess()...) }
+
+// overHTTP returns the targets of the workloads that ask a server, and of the programs.
+func overHTTP() []Target {
 	const (
-		ours, json, protobuf = "listwatch", "client-go", "client-go-protobuf"
-		wall, cpu, peak      = "wall_s", "process_cpu_s", "process_peak_mib"
+		json, protobuf  = peer, "client-go-protobuf"
+		wall, cpu, peak = "wall_s", "process_cpu_s", "process_peak_mib"
 	)
 	at := func(workload, name, metric string) Place { return Place{workload, name, ours, metric} }
 	typed := func(metric string) Place { return Place{"F", "program", "listwatch-corev1", metric} }

@@ -1,0 +1,53 @@
+package stores
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestCases runs each case once in a tiny size, with several passes over the pods.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	for _, c := range cases(size{objects: 800, gets: 1000, looks: 100, lists: 10, updates: 2000, mixed: 20_000}) {
+		t.Run(c.Name+"/"+c.Side, func(t *testing.T) {
+			t.Parallel()
+			m, err := c.Run(t.Context(), false)
+			require.NoError(t, err)
+			require.Len(t, m, 3*8)
+			for name, value := range m {
+				if strings.HasSuffix(name, "_ns") && !strings.HasSuffix(name, "_cpu_ns") {
+					require.Positive(t, value, name)
+				}
+			}
+		})
+	}
+}
+
+// TestUpdatesAreStored checks where the pods stand after a pass that moved all of them, and one
+// that took half of them back.
+func TestUpdatesAreStored(t *testing.T) {
+	t.Parallel()
+	for _, side := range []string{"listwatch", "client-go"} {
+		p, err := newPool(side, 2*onNode, 1)
+		require.NoError(t, err)
+		all := p.operations(size{updates: 3 * onNode})
+		_, err = p.do(all[len(all)-1])
+		require.NoError(t, err)
+		want := map[string]int{}
+		for at, pod := range p.order {
+			state := &p.pods[pod]
+			if at >= onNode {
+				state = &p.moved[pod]
+			}
+			want[state.Spec.NodeName]++
+		}
+		for node, n := range want {
+			require.Equal(t, n, p.store.find(node), side)
+		}
+	}
+}
