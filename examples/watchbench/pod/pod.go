@@ -113,7 +113,7 @@ func managed(o owner, ip string, made, ready metav1.Time) []metav1.ManagedFields
 	entry := func(manager, subresource string, at metav1.Time, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at,
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}, Subresource: subresource,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Subresource: subresource,
 		}
 	}
 	return []metav1.ManagedFieldsEntry{
