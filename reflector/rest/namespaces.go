@@ -22,6 +22,7 @@ type cursor struct {
 	Match    listwatch.Match `json:"m"`
 	Version  string          `json:"r"`
 	Apart    bool            `json:"a,omitempty"` // the server does not give all at the first one's version
+	Moves    uint64          `json:"n,omitempty"` // of the source when the list began; 0: beside a watch
 }
 
 func (c cursor) String() string {
@@ -29,10 +30,10 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseCursor reads the token in o, or begins at the first of n namespaces.
-func parseCursor(o listwatch.ListOptions, n int) (cursor, error) {
+// parseCursor reads the token in o, or begins at the first of n namespaces with so many moves.
+func parseCursor(o listwatch.ListOptions, n int, moves uint64) (cursor, error) {
 	if o.Continue == "" {
-		return cursor{Match: o.Match, Version: o.ResourceVersion}, nil
+		return cursor{Match: o.Match, Version: o.ResourceVersion, Moves: moves}, nil
 	}
 	var c cursor
 	text, err := base64.RawURLEncoding.DecodeString(o.Continue)
@@ -55,7 +56,7 @@ func parseCursor(o listwatch.ListOptions, n int) (cursor, error) {
 // about. The version of the whole is the oldest of theirs: a watch from it misses nothing in any
 // of them. All pages bear the same.
 func (s *Source[T]) listAll(ctx context.Context, o listwatch.ListOptions, each func(...T) error) (listwatch.ListMeta, error) {
-	c, err := parseCursor(o, len(s.paths))
+	c, err := parseCursor(o, len(s.paths), s.moves())
 	if err != nil {
 		return listwatch.ListMeta{}, fmt.Errorf("list: %w", err)
 	}
@@ -71,7 +72,7 @@ func (s *Source[T]) listAll(ctx context.Context, o listwatch.ListOptions, each f
 		}
 		if !more {
 			if c.Index++; c.Index == len(s.paths) {
-				s.listed(whole, c.Versions)
+				s.listed(whole, c)
 				return listwatch.ListMeta{ResourceVersion: whole}, nil
 			}
 		}
@@ -153,8 +154,9 @@ func oldest(versions []string) string {
 // watch from it would repeat what some of them have sent already, deleted objects among it.
 type resume struct {
 	listed, watched positions
-	running         int  // watches
-	shared          bool // two watches ran at once: whose position a version is can't be told
+	running         int    // watches
+	shared          bool   // two watches ran at once: whose position a version is can't be told
+	moves           uint64 // counts the beginnings of watches and what they have handed on
 }
 
 // positions are those of the namespaces while the whole was at version.
@@ -163,10 +165,25 @@ type positions struct {
 	each    []string
 }
 
-// listed remembers the versions of a complete list.
-func (s *Source[T]) listed(whole string, versions []string) {
+// moves returns how often watches have moved, plus one; 0 while one runs.
+func (s *Source[T]) moves() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.resume.running > 0 {
+		return 0
+	}
+	return s.resume.moves + 1
+}
+
+// listed remembers the versions of a complete list. One that a watch has run beside is no list that
+// anybody watches from: it compares, and the watch may have got further in the same version.
+func (s *Source[T]) listed(whole string, c cursor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.Moves != s.resume.moves+1 {
+		return
+	}
+	versions := c.Versions
 	if s.resume.listed.each != nil && whole == s.resume.listed.version {
 		versions = olderOfEach(versions, s.resume.listed.each)
 	}
@@ -178,6 +195,7 @@ func (s *Source[T]) begin(version string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resume.running++
+	s.resume.moves++
 	s.resume.shared = s.resume.shared || s.resume.running > 1
 	var from []string
 	for _, p := range []positions{s.resume.listed, s.resume.watched} {
@@ -202,6 +220,7 @@ func (s *Source[T]) watched(version string, each []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resume.watched = positions{version: version, each: slices.Clone(each)}
+	s.resume.moves++
 }
 
 // finish notes that a watch runs no longer.
