@@ -149,9 +149,9 @@ func (q *Queue[K]) abandonLocked(e *entry[K]) {
 }
 
 // Cancel takes back what is not due yet: a delayed key leaves the queue, one in work will not
-// come again at its later time, and a parked one leaves unless it was added meanwhile. It
-// reports whether there was such a thing. What is ready or was added without delay stays. The
-// failures that the limiter has counted stay, too.
+// come again at its later time, and one that was parked leaves unless it was added since the step
+// began. It reports whether there was such a thing. What is ready or was added without delay stays.
+// The failures that the limiter has counted stay, too.
 func (q *Queue[K]) Cancel(k K) bool {
 	hash := q.entries.Hash(k)
 	q.mu.Lock()

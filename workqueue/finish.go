@@ -156,12 +156,22 @@ func (q *Queue[K]) settleLocked(e *entry[K], n end) {
 			n.again, n.due = true, e.due
 		}
 	}
-	if n.again {
+	if n.again && n.firm {
+		q.returnLocked(e, n.due)
+	} else if n.again {
 		q.placeLocked(e, n.due)
 	} else {
 		q.dropLocked(e)
 	}
 	q.drainedLocked()
+}
+
+// returnLocked is placeLocked for an entry that comes no sooner, whoever added it meanwhile. It comes
+// for them, too, so no Cancel takes it back.
+func (q *Queue[K]) returnLocked(e *entry[K], due int64) {
+	again := e.again
+	q.placeLocked(e, due)
+	e.again = again && e.state == Delayed
 }
 
 // parkLocked parks an entry that has left the working ones.
@@ -183,8 +193,7 @@ func (q *Queue[K]) signalled(p *parking[K]) {
 		return
 	}
 	q.undelayLocked(e)
-	e.again = false
-	q.placeLocked(e, p.notBefore)
+	q.returnLocked(e, p.notBefore)
 	q.armLocked()
 }
 

@@ -98,6 +98,14 @@ func (m *model) later(k *modelKey, due time.Duration) {
 	k.state, k.due, k.order, k.again = "delayed", due, m.clock, false
 }
 
+// back is later for a key that comes no sooner, whoever has added it meanwhile: it comes for them, too.
+func (m *model) back(k *modelKey, due time.Duration) {
+	again := k.again
+	if m.later(k, due); k.state == "delayed" {
+		k.again = again
+	}
+}
+
 func (m *model) add(name string, after time.Duration, priority int, replace, retry bool) {
 	if !m.open {
 		return
@@ -207,7 +215,7 @@ func (m *model) finish(name string, after time.Duration, await *listwatch.Signal
 	}
 	if await != nil {
 		if await.Fired() {
-			m.later(k, retry)
+			m.back(k, retry)
 			return
 		}
 		timeout := m.park
@@ -259,7 +267,7 @@ func (m *model) fire(s *listwatch.Signal) {
 		}
 	}
 	for _, k := range woken {
-		m.later(k, k.notBefore)
+		m.back(k, k.notBefore)
 		k.signal = nil
 	}
 }

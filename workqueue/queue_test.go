@@ -144,6 +144,22 @@ func TestCancel(t *testing.T) {
 		q.Finish("x", workqueue.Result{Await: new(listwatch.Signal)}, nil)
 		require.True(t, q.Cancel("x"), "parked")
 		require.Empty(t, q.Items())
+
+		early := new(listwatch.Signal)
+		early.Fire()
+		for name, signal := range map[string]*listwatch.Signal{"before": early, "after": new(listwatch.Signal)} {
+			q.Add("x")
+			require.Equal(t, "x", get(t, q))
+			q.Add("x")
+			q.Finish("x", workqueue.Result{Await: signal}, errStep)
+			signal.Fire()
+			require.Equal(t, workqueue.Delayed, q.Items()[0].State, name)
+			require.False(t, q.Cancel("x"), "added in work, delayed by an error, signal fired %s", name)
+			time.Sleep(time.Minute)
+			require.Equal(t, "x", get(t, q))
+			q.Done("x")
+			require.Empty(t, q.Items())
+		}
 	})
 }
 

@@ -66,7 +66,8 @@
 //  21. A server that does not give that version is listed all the same.
 //     (TestListOfNamespacesWithoutExactVersions)
 //  22. A watch of several namespaces goes on in each from where it was. (TestWatchOfNamespaces)
-//  23. So each change comes once, wherever watches break. (TestChangesOfNamespacesComeOnce)
+//  23. So each change comes once, wherever watches break. (TestChangesOfNamespacesComeOnce,
+//     TestListBesideAWatchOfNamespaces)
 //  24. It keeps what every source promises, shown by the suite of fakes/conformance over HTTP.
 //     (TestConformance)
 //

@@ -174,6 +174,42 @@ func TestWatchOfNamespacesFromAList(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "12", "b": "15"}, c.versions())
 }
 
+// A list that begins beside a watch, under the same version, is none that the watch has got to: what
+// the watch brings later is not brought again.
+func TestListBesideAWatchOfNamespaces(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	watches := c.server.Config.Handler
+	c.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			watches.ServeHTTP(w, r)
+			return
+		}
+		body(podList("12", ""))(w, r)
+	})
+	src := several(c.script, "a", "b")
+	next := make(chan struct{})
+	fed := make(chan error)
+	group.Go(func() {
+		<-c.open
+		<-c.open
+		c.feeds["b"] <- event("ADDED", "x", "16")
+		<-next
+		_, meta, err := list(src)
+		c.feeds["b"] <- event("DELETED", "x", "17")
+		<-next
+		c.feeds["b"] <- ""
+		fed <- errors.Join(err, map[bool]error{false: errors.New("another version")}[meta.ResourceVersion == "12"])
+	})
+	require.NoError(t, src.Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "12"}, func(...listwatch.Event[*Pod]) error {
+		next <- struct{}{}
+		return nil
+	}))
+	require.NoError(t, <-fed)
+	c.wait(2)
+	c.play(t, src, listwatch.WatchOptions{ResourceVersion: "12"}, "b: "+event("ADDED", "y", "18"))
+	require.Equal(t, map[string]string{"a": "12", "b": "17"}, c.versions())
+}
+
 // The initial state is complete when that of all namespaces is.
 func TestInitialEventsOfNamespaces(t *testing.T) {
 	c := newCluster(t, "a", "b")
