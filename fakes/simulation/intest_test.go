@@ -2,16 +2,28 @@ package simulation_test
 
 import (
 	"os"
+	"sync"
 	"testing"
 )
 
-// inTest runs f as a test that prints nothing, since an example has no test of its own.
+// alone guards the standard output.
+var alone sync.Mutex
+
+// inTest runs f as a test that prints nothing, since an example has no test of its own. It runs it
+// once, whatever -count says.
 func inTest(f func(t *testing.T)) {
+	alone.Lock()
+	defer alone.Unlock()
+	ran := false
 	out, null := os.Stdout, openNull()
 	defer func() { _ = null.Close() }()
 	match := func(string, string) (bool, error) { return true, nil }
 	os.Stdout = null
 	testing.RunTests(match, []testing.InternalTest{{Name: "Example", F: func(t *testing.T) {
+		if ran {
+			return
+		}
+		ran = true
 		os.Stdout = out
 		defer func() { os.Stdout = null }()
 		f(t)
