@@ -1,7 +1,9 @@
 package simulation_test
 
 import (
+	"flag"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -10,14 +12,15 @@ import (
 var alone sync.Mutex
 
 // inTest runs f as a test that prints nothing, since an example has no test of its own. It runs it
-// once, whatever -count says.
+// once, whatever -count says, and whatever -run and -skip are for.
 func inTest(f func(t *testing.T)) {
 	alone.Lock()
 	defer alone.Unlock()
 	ran := false
 	out, null := os.Stdout, openNull()
 	defer func() { _ = null.Close() }()
-	match := func(string, string) (bool, error) { return true, nil }
+	skipped := flag.Lookup("test.skip").Value.String()
+	match := func(pattern, _ string) (bool, error) { return !strings.Contains(skipped, pattern), nil }
 	os.Stdout = null
 	testing.RunTests(match, []testing.InternalTest{{Name: "Example", F: func(t *testing.T) {
 		if ran {
