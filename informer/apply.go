@@ -37,9 +37,9 @@ func (i *Informer[T]) apply(b deltafifo.Batch[T]) error {
 	return nil
 }
 
-// advance makes the writes, appends to the log what they changed, and lets handlers know. It
-// returns the signals that this fires, and why handlers were ended. An index function may end
-// the goroutine.
+// advance makes the writes, moves the version, appends to the log what was changed, and lets
+// handlers know. It returns the signals that this fires, and why handlers were ended. An index
+// function may end the goroutine.
 func (i *Informer[T]) advance(b deltafifo.Batch[T]) (fire []waiter, ended []error) {
 	exact := ""
 	if b.Exact {
@@ -51,6 +51,11 @@ func (i *Informer[T]) advance(b deltafifo.Batch[T]) (fire []waiter, ended []erro
 	defer i.mu.Unlock()
 	i.store.Apply(exact, i.writes)
 	i.changes = i.changesLocked(b, i.changes[:0])
+	fire = i.moveLocked(b)
+	for _, o := range i.overlays {
+		o.follow(i.writes, i.version, i.epoch)
+	}
+	// From here on a handler that is running may read the changes.
 	if len(i.changes) > 0 {
 		i.log.append(i.changes)
 		i.stats.Changes += uint64(len(i.changes))
@@ -61,10 +66,6 @@ func (i *Informer[T]) advance(b deltafifo.Batch[T]) (fire []waiter, ended []erro
 		for _, d := range i.deliveries {
 			d.syncedAt(i.log.seq() - 1)
 		}
-	}
-	fire = i.moveLocked(b)
-	for _, o := range i.overlays {
-		o.follow(i.writes, i.version, i.epoch)
 	}
 	return fire, i.wakeLocked()
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 	"weak"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -213,6 +215,48 @@ func TestOverlayBeforeHandler(t *testing.T) {
 		require.Equal(t, []string{
 			"Update nothing", "Delete nothing", "Update foreign", "Update foreign", "Delete foreign", "Add foreign",
 		}, saw)
+	})
+}
+
+// A handler that is running when a batch comes reads it from the log by itself: it must find
+// overlays as far as the log, also when there are so many that they take their time.
+func TestOverlayBeforeRunningHandler(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRig(t, newServer(fakes.Options[*object]{}), informer.Options{})
+		r.put("a", "none")
+		r.start().sync()
+		for range 10_000 {
+			informer.NewOverlay(r.pods, informer.OverlayOptions{})
+		}
+		own := informer.NewOverlay(r.pods, informer.OverlayOptions{})
+		ticks, told := make(chan struct{}), make(chan struct{})
+		var wanted atomic.Pointer[string] // the handler goes on once the store holds a in this version
+		r.handle(func(_ context.Context, c change) {
+			switch shown, _ := own.Get(key("a")); {
+			case c.Initial:
+			case c.Key == key("tick"):
+				ticks <- struct{}{}
+				for v := wanted.Load(); v == nil || shown.ResourceVersion != *v; v = wanted.Load() {
+					runtime.Gosched()
+					shown, _ = r.Indexer().Get(key("a"))
+				}
+			default:
+				assert.False(t, listwatch.Newer(c.Object.ResourceVersion, shown.ResourceVersion), "%s shown after %s", shown.Value, c.Object.Value)
+				if c.Object.Value == "foreign" {
+					told <- struct{}{}
+				}
+			}
+		}, informer.HandlerOptions{})
+		for n := range 100 {
+			wanted.Store(nil)
+			r.put("tick", fmt.Sprint(n))
+			<-ticks
+			r.server.Pause()
+			own.Wrote(r.put("a", "mine"))
+			wanted.Store(&r.put("a", "foreign").ResourceVersion)
+			r.server.Resume()
+			<-told
+		}
 	})
 }
 

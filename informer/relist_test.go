@@ -70,8 +70,7 @@ func TestQuietRelist(t *testing.T) {
 		before := byKey(r.Indexer().List())
 		lists := r.Health().Source.Lists
 		quiet.read()
-		resynced.read()
-		resynced.all = nil
+		resynced.forget()
 		r.behind(func() {})
 		require.Greater(t, r.Health().Source.Lists, lists, "it did list again")
 		require.Empty(t, quiet.read())

@@ -156,6 +156,13 @@ func (d *diary) read() []string {
 	return lines
 }
 
+// forget drops all that was written down.
+func (d *diary) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines, d.all = nil, nil
+}
+
 func sorted(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
 
 // bubble runs a test in virtual time.
