@@ -101,7 +101,8 @@ type Options struct {
 	// Negative: for ever. Defaults to 5 min.
 	ServerErrorsBeforeList time.Duration
 	// Grace is how long a call of the source may take to return when its context is done.
-	// Then it is abandoned: reported, and its later callbacks refused. Defaults to 100 ms.
+	// Then it is abandoned: reported, and its later callbacks refused. A program that may get no
+	// CPU for that long wants more. Defaults to 100 ms.
 	Grace time.Duration
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,7 @@ func keep(t *testing.T, s recorded, version string, o informer.Options) map[list
 	require.NoError(t, err)
 	o.Logger = slog.New(slog.DiscardHandler)
 	o.OnError = func(err error) { t.Errorf("told: %v", err) }
+	o.Reflector.Grace = time.Minute // the machine may be busy with other tests
 	i := informer.New(src, o)
 	var rec fakes.Recorder[rest.Object]
 	reg, err := i.AddHandler(t.Context(), rec.Handle, informer.HandlerOptions{})
