@@ -1,6 +1,7 @@
 package listwatch
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -16,16 +17,46 @@ func CompareVersions(a, b string) (int, error) {
 	if a == b {
 		return 0, nil
 	}
-	if !isDecimal(a) || !isDecimal(b) {
-		return 0, fmt.Errorf("%w: %q and %q", ErrIncomparable, a, b)
+	c, ok := order(a, b)
+	if !ok {
+		return 0, incomparable{a, b}
 	}
-	return compareDecimals(a, b), nil
+	return c, nil
 }
+
+// incomparable is made for each state of a source whose versions are opaque, so its text is not made
+// before it is read.
+type incomparable struct{ a, b string }
+
+func (e incomparable) Error() string { return fmt.Sprintf("%v: %q and %q", ErrIncomparable, e.a, e.b) }
+
+func (e incomparable) Unwrap() error { return ErrIncomparable }
 
 // Newer reports whether version a is known to be newer than b. Versions that cannot be
 // ordered are not: see [CompareVersions].
 func Newer(a, b string) bool {
-	return a != b && isDecimal(a) && isDecimal(b) && compareDecimals(a, b) > 0
+	c, ok := order(a, b)
+	return ok && c > 0
+}
+
+// order is CompareVersions of decimal strings; ok is false when one of them is none.
+func order(a, b string) (c int, ok bool) {
+	if n := len(a); n != len(b) {
+		if !isDecimal(a) || !isDecimal(b) {
+			return 0, false
+		}
+		return compareDecimals(a, b), true
+	}
+	// Two versions of one server most often have the same length: one pass then, for each event.
+	for i := range len(a) {
+		if a[i]-'0' > 9 || b[i]-'0' > 9 {
+			return 0, false
+		}
+		if c == 0 {
+			c = cmp.Compare(a[i], b[i])
+		}
+	}
+	return c, a != ""
 }
 
 func isDecimal(s string) bool {

@@ -13,8 +13,8 @@ type report struct {
 	exact, synced, gap bool
 }
 
-// Pop waits for changes and calls process with those of the first keys, at most so many; 0 or
-// less means all. Process runs without any lock of the queue. Until it returns, what it was
+// Pop waits for changes and calls process with all those of the first key, of the next one, and so on
+// until they are so many; 0 or less means all. Process runs without any lock of the queue. Until it returns, what it was
 // given counts as held, and a change of one of its keys queues that key anew. It must not call
 // Pop.
 //
@@ -24,14 +24,14 @@ type report struct {
 //
 // It returns ctx's cause when ctx is done, and ErrStopped when the queue was closed and
 // everything has been handed out.
-func (q *DeltaFIFO[T]) Pop(ctx context.Context, keys int, process func(Batch[T]) error) error {
+func (q *DeltaFIFO[T]) Pop(ctx context.Context, changes int, process func(Batch[T]) error) error {
 	select {
 	case q.popping <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	defer func() { <-q.popping }()
-	batch, err := q.take(ctx, keys)
+	batch, err := q.take(ctx, changes)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, keys int, process func(Batch[T])
 }
 
 // take blocks until there is a batch.
-func (q *DeltaFIFO[T]) take(ctx context.Context, keys int) (Batch[T], error) {
+func (q *DeltaFIFO[T]) take(ctx context.Context, changes int) (Batch[T], error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
@@ -48,7 +48,7 @@ func (q *DeltaFIFO[T]) take(ctx context.Context, keys int) (Batch[T], error) {
 			return Batch[T]{}, context.Cause(ctx)
 		}
 		if q.workLocked() {
-			return q.batchLocked(keys), nil
+			return q.batchLocked(changes), nil
 		}
 		if q.closed {
 			return Batch[T]{}, fmt.Errorf("deltafifo: %w", listwatch.ErrStopped)
@@ -64,10 +64,10 @@ func (q *DeltaFIFO[T]) take(ctx context.Context, keys int) (Batch[T], error) {
 	}
 }
 
-func (q *DeltaFIFO[T]) batchLocked(keys int) Batch[T] {
+func (q *DeltaFIFO[T]) batchLocked(changes int) Batch[T] {
 	n := q.keysLocked()
-	if keys > 0 {
-		n = min(n, keys)
+	if changes > 0 {
+		n = q.firstLocked(changes)
 	}
 	q.dequeueLocked(n)
 	for _, it := range q.flight {
@@ -90,6 +90,18 @@ func (q *DeltaFIFO[T]) batchLocked(keys int) Batch[T] {
 		Items: q.out, Version: q.told.version, Epoch: q.told.epoch,
 		Exact: q.told.exact, Synced: q.told.synced, Gap: q.told.gap,
 	}
+}
+
+// firstLocked returns how many keys hold the first changes.
+func (q *DeltaFIFO[T]) firstLocked(changes int) (keys int) {
+	for _, it := range q.order[q.first:] {
+		if changes <= 0 {
+			break
+		}
+		changes -= len(it.queued)
+		keys++
+	}
+	return keys
 }
 
 // land ends the processing of a batch.

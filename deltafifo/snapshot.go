@@ -193,7 +193,7 @@ func (s *snapshot[T]) putLocked(d *Delta[T]) {
 	switch s.mode {
 	case listwatch.Rebuild:
 		if v.accepts(version) {
-			if order, err := listwatch.CompareVersions(version, s.from); v.held || err != nil || order > 0 {
+			if v.held || supersedes(version, s.from) {
 				s.queueLocked(d)
 				return
 			}
@@ -239,8 +239,7 @@ func (s *snapshot[T]) keepLocked(v *view[T], d *Delta[T]) {
 // doubtLocked keeps a listed state that contradicts one held since before Begin, for Commit to
 // judge.
 func (s *snapshot[T]) doubtLocked(v *view[T], d *Delta[T]) {
-	order, err := listwatch.CompareVersions(v.head.ResourceVersion, s.from)
-	if v.held && err == nil && order <= 0 && contradicts(d.Head, v.head) {
+	if v.held && !supersedes(v.head.ResourceVersion, s.from) && contradicts(d.Head, v.head) {
 		s.older = append(s.older, *d)
 	}
 }

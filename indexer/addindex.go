@@ -13,7 +13,7 @@ import (
 // It may be called at any time. Objects that are held already are in the index when AddIndex
 // returns; writers wait meanwhile, readers don't. The function must be a pure function of the
 // object. It runs with no lock that readers take, so it may read the store, but it must not
-// write to it or add an index. When it panics, the object is stored and is just not in this
+// write to it or add an index. Writers run it beside one another. When it panics, the object is stored and is just not in this
 // index; see [Fault]. A name that is taken gives an error that wraps [ErrIndexExists], a
 // missing name or function one that wraps [ErrBadIndex].
 func AddIndex[T listwatch.Object, V comparable](r *Reader[T], name string, values func(T) []V) (*Index[T, V], error) {
@@ -31,7 +31,7 @@ func AddIndexFunc[T listwatch.Object, V comparable](r *Reader[T], name string, v
 	if name == "" || values == nil {
 		return nil, fmt.Errorf("indexer %s: index %q: %w: no name or function", x.options.Name, name, ErrBadIndex)
 	}
-	ix := newIndex(x, name, func(w *Write[T], found []V) []V { return values(w.Object, found) })
+	ix := newIndex(x, name, values)
 	fault, err := ix.add()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (r *Reader[T]) RemoveIndex(name string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.indexes[i].drop()
-	x.indexes = slices.Delete(x.indexes, i, i+1)
+	x.indexes, x.spare = slices.Delete(x.indexes, i, i+1), nil
 	return true
 }
 
@@ -87,21 +87,21 @@ func (ix *Index[T, V]) add() (fault *Fault, err error) {
 		return nil, fmt.Errorf("indexer %s: index %q: %w", x.options.Name, ix.name, ErrIndexExists)
 	}
 	// Nobody else can see ix yet, so put needs no mu.
-	writes := make([]Write[T], 0, buildStep)
-	for pos, e := range x.entries {
-		writes = append(writes, Write[T]{Head: e.head, Object: x.objects[pos]})
-		if len(writes) < buildStep && pos < len(x.entries)-1 {
+	writes, values := make([]Write[T], 0, buildStep), ix.staging()
+	for pos, o := range x.objects {
+		writes = append(writes, Write[T]{Head: x.head(uint32(pos)), Object: o})
+		if len(writes) < buildStep && pos < len(x.objects)-1 {
 			continue
 		}
-		fault = merge(fault, ix.stage(writes))
+		fault = merge(fault, values.stage(writes))
 		for i := range writes {
-			ix.put(uint32(len(ix.slots)), i)
+			values.put(uint32(len(ix.slots)), i)
 		}
-		ix.stage(nil)
+		values.forget()
 		writes = writes[:0]
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.indexes = append(x.indexes, ix)
+	x.indexes, x.spare = append(x.indexes, ix), nil
 	return fault, nil
 }

@@ -1,6 +1,10 @@
 package indexer
 
-import "github.com/seed3bce33ad/listwatch"
+import (
+	"cmp"
+
+	"github.com/seed3bce33ad/listwatch"
+)
 
 // Write is one change to an [Indexer], and what came of it. The caller fills in the first
 // fields; [Indexer.Apply] overwrites the others.
@@ -43,8 +47,8 @@ type Write[T listwatch.Object] struct {
 // the skipped ones too, before readers have to wait.
 func (x *Indexer[T]) Apply(version string, writes []Write[T]) {
 	x.report(func() []*Fault {
-		x.write.Lock()
-		defer x.write.Unlock()
+		x.write.RLock()
+		defer x.write.RUnlock()
 		return x.applyLocked(version, writes)
 	}())
 }
@@ -56,73 +60,65 @@ func (x *Indexer[T]) report(faults []*Fault) {
 	}
 }
 
-// applyLocked needs the write lock.
+// applyLocked needs the write lock, shared or alone, and takes the other.
 func (x *Indexer[T]) applyLocked(version string, writes []Write[T]) []*Fault {
-	var faults []*Fault
-	for _, index := range x.indexes {
-		if fault := index.stage(writes); fault != nil {
-			faults = append(faults, fault)
-		}
-	}
-	x.commitLocked(version, writes)
-	for _, index := range x.indexes {
-		index.stage(nil)
-	}
-	return faults
-}
-
-// commitLocked needs the write lock, and takes the other.
-func (x *Indexer[T]) commitLocked(version string, writes []Write[T]) {
+	staged, faults := x.stage(writes)
+	defer x.giveBack(staged)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.version = version
 	for i := range writes {
-		x.commitOneLocked(&writes[i], i)
+		x.commitLocked(&writes[i], i, staged)
 	}
+	return faults
 }
 
-// commitOneLocked makes write i. It needs both locks.
-func (x *Indexer[T]) commitOneLocked(w *Write[T], i int) {
-	e, pos := x.entry(w.Head.Key)
-	w.Applied, w.Held = !w.Delete, e != nil
-	if w.Held {
-		w.OldHead, w.Old = e.head, x.objects[pos]
-		w.Applied = w.Force || w.supersedes(e.head)
+// commitLocked makes write i. It needs both locks.
+func (x *Indexer[T]) commitLocked(w *Write[T], i int, staged *staging[T]) {
+	hash, number := staged.hashes[i], numberOf(w.Head.ResourceVersion)
+	pos, held := x.find(hash, w.Head.Key)
+	w.Applied, w.Held = !w.Delete, held
+	if held {
+		w.OldHead, w.Old = x.head(pos), x.objects[pos]
+		w.Applied = w.Force || w.supersedes(number, &x.rows[pos])
 	} else {
 		var none T
 		w.OldHead, w.Old = listwatch.Head{}, none
 	}
 	switch {
 	case w.Applied && w.Delete:
-		x.removeLocked(pos)
+		x.removeLocked(hash, pos)
 		return
 	case w.Applied:
-		indexes := x.indexes[1:] // the namespace stays
-		if !w.Held {
-			e, pos = x.addLocked(w.Head.Key)
-			indexes = x.indexes
+		if !held {
+			pos = x.addLocked(hash, w.Head.Key)
 		}
-		e.head.UID, e.head.ResourceVersion = w.Head.UID, w.Head.ResourceVersion
+		r := &x.rows[pos]
+		r.uid, r.version, r.number = w.Head.UID, w.Head.ResourceVersion, number
 		x.objects[pos] = w.Object
-		for _, index := range indexes {
+		for _, index := range staged.indexes {
 			index.put(pos, i)
 		}
-	case !w.Held:
+	case !held:
 		return
 	}
-	e.mark.Store(max(e.mark.Load(), w.Mark))
+	if w.Mark > 0 {
+		x.raise(pos, w.Mark)
+	}
 }
 
-// supersedes is the rule of Apply, without Force.
-func (w *Write[T]) supersedes(held listwatch.Head) bool {
-	version := w.Head.ResourceVersion
-	if listwatch.Newer(version, held.ResourceVersion) {
+// supersedes is the rule of Apply, without Force. number is that of the write's version.
+func (w *Write[T]) supersedes(number uint64, held *row) bool {
+	order, err := cmp.Compare(number, held.number), error(nil)
+	if number == 0 || held.number == 0 {
+		order, err = listwatch.CompareVersions(w.Head.ResourceVersion, held.version)
+	}
+	if err == nil && order > 0 {
 		return true
 	}
 	if !w.Delete {
-		_, err := listwatch.CompareVersions(version, held.ResourceVersion)
 		return err != nil
 	}
-	other := w.Head.UID != "" && held.UID != "" && w.Head.UID != held.UID && held.ResourceVersion != ""
-	return !other && !listwatch.Newer(held.ResourceVersion, version)
+	other := w.Head.UID != "" && held.uid != "" && w.Head.UID != held.uid && held.version != ""
+	return !other && (err != nil || order == 0)
 }

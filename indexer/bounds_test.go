@@ -29,9 +29,9 @@ func TestBoundsByKey(t *testing.T) {
 	before := measure.Held()
 	x := strict(t)
 	ix := mustIndex(t, x, "label", labels)
-	// Per key: an entry 80, its slot and the object's 16, the map by key 36 at a load of 44 to
-	// 88 %, for each of the two indexes 24 for the slot and 8 for the member, and for the value of
-	// its own a bucket 48 and a map's place 24. Slices and maps may be half empty: 300 to 500.
+	// Per key: a row 64, its mark and object 16, the table 24 at a load of 37 to 75 %, a member 8 in
+	// each of the two indexes, a slot 24 in one, and for the value of its own a bucket 40, its
+	// member and a map's place 24. Slices and maps may be half empty: 250 to 450.
 	const perKey = 600
 	for round := range 2 {
 		x.Put(pods...)
@@ -40,7 +40,7 @@ func TestBoundsByKey(t *testing.T) {
 		x.Delete(keys[10:]...)
 		left := measure.Held() - before
 		t.Logf("%d objects: %d bytes each; with ten left %d bytes", n, kept/n, left)
-		// Room for a thousand in each of three maps, about 40 each.
+		// Room for a thousand in two maps and a table, about 40 each, and for as many buckets.
 		require.Less(t, left, 256<<10, "round %d", round)
 	}
 	require.Equal(t, 10, x.Reader().Len())
@@ -51,7 +51,7 @@ func TestBoundsByKey(t *testing.T) {
 }
 
 // Keys and values come and go, at most 1,000 keys and 2,000 values at a time. The maps may grow
-// once more by chance; what stayed for each key, its entry or a bucket, would be more than that.
+// once more by chance; what stayed for each key, its row or a bucket, would be more than that.
 func TestBoundsOfChurn(t *testing.T) {
 	const live = 1000
 	x := strict(t)
@@ -96,12 +96,12 @@ func TestBoundsOfValues(t *testing.T) {
 	x.Put(one...)
 	before := measure.Held()
 	x.Put(many...)
-	// Per value: the bucket 48, its member 8, its place 16, the map's place 24, halves empty.
+	// Per value: the bucket 40, its member 8, its place 8, the map's place 24, halves empty.
 	kept := measure.Held() - before
 	require.Less(t, kept, objects*values*250)
 	require.Equal(t, 1, ix.Len("7/999"))
 	x.Put(one...)
-	// Per object: what 64 values need is kept for the next time, 16 each.
+	// Per object: what 64 values need is kept for the next time, 8 each.
 	left := measure.Held() - before
 	t.Logf("%d values: %d bytes each; with one left %d bytes", objects*values, kept/(objects*values), left)
 	require.Less(t, left, 256<<10+objects*64*16)

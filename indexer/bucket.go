@@ -1,5 +1,10 @@
 package indexer
 
+import (
+	"math"
+	"slices"
+)
+
 // bucket holds the objects of one value.
 type bucket[V comparable] struct {
 	value   V
@@ -7,159 +12,226 @@ type bucket[V comparable] struct {
 }
 
 // member is an object in a bucket. The object itself is in the indexer's objects, at pos, so
-// that an update with the values of before need not touch the bucket.
+// that an update with the values of before need not touch the members.
 type member struct {
 	pos uint32 // of the object
 	nth uint32 // of the object's places
 }
 
-// place is where an object stands in a bucket: members[at].
-type place[V comparable] struct {
-	bucket *bucket[V]
+// place is where an object stands in an index: it is member at of a bucket. Most objects have one
+// value; one that has several has a list of its places, and here is the number of that list.
+//
+// Invariant: member at of place nth of the object at pos says pos and nth.
+type place struct {
+	bucket uint32 // a number, or unplaced or listed
 	at     uint32
 }
 
-// slot has the places of one object. Most objects have one value, so the first place needs no
-// memory of its own. While first has no bucket, rest is empty.
-//
-// Invariant: members[at] of place nth of slots[pos] says pos and nth.
+const (
+	unplaced = 0
+	listed   = math.MaxUint32
+)
+
+// slot is where one object stands, and its value if it has only one: that of the state held now, so
+// that an update which has the same string again need not look at the bucket, nor at bytes.
 type slot[V comparable] struct {
-	first place[V]
-	rest  *[]place[V]
+	value V
+	place [1]place
 }
 
-func (s *slot[V]) len() int {
-	switch {
-	case s.first.bucket == nil:
-		return 0
-	case s.rest == nil:
-		return 1
+// list has the places of an object that has more than one.
+type list struct {
+	pos    uint32 // of the object
+	places []place
+}
+
+// place returns the only place of the object at pos, or what says where its places are. Those of the
+// index by namespace are in the rows.
+func (ix *Index[T, V]) place(pos uint32) *[1]place {
+	if ix.inRows {
+		return &ix.x.rows[pos].space
 	}
-	return 1 + len(*s.rest)
+	return &ix.slots[pos].place
 }
 
-func (s *slot[V]) place(nth int) *place[V] {
-	if nth == 0 {
-		return &s.first
-	}
-	return &(*s.rest)[nth-1]
-}
-
-// find returns which place is in b, or -1.
-func (s *slot[V]) find(b *bucket[V]) int {
-	for nth := range s.len() {
-		if s.place(nth).bucket == b {
-			return nth
-		}
-	}
-	return -1
-}
-
-// swap exchanges two places.
-func (s *slot[V]) swap(i, j int) {
-	p, q := s.place(i), s.place(j)
-	*p, *q = *q, *p
-	p.bucket.members[p.at].nth = uint32(i)
-	q.bucket.members[q.at].nth = uint32(j)
-}
-
-// join adds a place behind the others.
-func (s *slot[V]) join(b *bucket[V], pos uint32) {
-	nth := s.len()
-	p := place[V]{bucket: b, at: uint32(len(b.members))}
-	b.members = append(b.members, member{pos: pos, nth: uint32(nth)})
-	switch {
-	case nth == 0:
-		s.first = p
-	case s.rest == nil:
-		s.rest = &[]place[V]{p}
+// places returns the places of the object at pos.
+func (ix *Index[T, V]) places(pos uint32) []place {
+	switch p := ix.place(pos); p[0].bucket {
+	case unplaced:
+		return nil
+	case listed:
+		return ix.lists[p[0].at].places
 	default:
-		*s.rest = append(*s.rest, p)
+		return p[:]
+	}
+}
+
+// join adds a place in a bucket behind the others.
+func (ix *Index[T, V]) join(pos, number uint32) {
+	b, s, n := &ix.buckets[number], &ix.place(pos)[0], len(ix.places(pos))
+	p := place{bucket: number, at: uint32(len(b.members))}
+	b.members = append(b.members, member{pos: pos, nth: uint32(n)})
+	switch n {
+	case 0:
+		*s = p
+	case 1:
+		ix.lists = append(ix.lists, list{pos, []place{*s, p}})
+		*s = place{bucket: listed, at: uint32(len(ix.lists) - 1)}
+	default:
+		l := &ix.lists[s.at]
+		l.places = append(l.places, p)
 	}
 }
 
 // leave gives up the last place. The bucket goes with its last member.
-func (ix *Index[T, V]) leave(s *slot[V]) {
-	last := s.place(s.len() - 1)
-	b, at := last.bucket, last.at
-	*last = place[V]{}
-	if last != &s.first {
-		*s.rest = cut(*s.rest, uint32(len(*s.rest)-1))
+func (ix *Index[T, V]) leave(pos uint32) {
+	places, s := ix.places(pos), &ix.place(pos)[0]
+	n := len(places) - 1
+	left := places[n]
+	switch n {
+	case 0:
+		*s = place{}
+	case 1:
+		number := s.at
+		*s = places[0]
+		ix.lists = cut(ix.lists, number)
+		if int(number) < len(ix.lists) {
+			ix.place(ix.lists[number].pos)[0].at = number
+		}
+	default:
+		l := &ix.lists[s.at]
+		l.places = cut(l.places, uint32(n))
 	}
+	b := &ix.buckets[left.bucket]
 	end := len(b.members) - 1
 	if end == 0 {
-		delete(ix.buckets, b.value)
-		ix.buckets = fit(ix.buckets, &ix.peak)
+		delete(ix.numbers, b.value)
+		*b = bucket[V]{}
+		ix.free = append(ix.free, left.bucket)
 		return
 	}
-	if int(at) != end {
+	if int(left.at) != end {
 		moved := b.members[end]
-		ix.slots[moved.pos].place(int(moved.nth)).at = at
+		ix.places(moved.pos)[moved.nth].at = left.at
 	}
-	b.members = cut(b.members, at)
+	b.members = cut(b.members, left.at)
 }
 
-// put is a method of index. The places of values that stay are kept, whatever the order in
-// which the function gives them.
-func (ix *Index[T, V]) put(pos uint32, i int) {
+// put has the object at pos found under these values alone. It may be a new one.
+func (ix *Index[T, V]) put(pos uint32, values []V) {
 	if int(pos) == len(ix.slots) {
 		ix.slots = append(ix.slots, slot[V]{})
 	}
-	s := &ix.slots[pos]
-	values := ix.stagedFor(i)
+	s, one := &ix.slots[pos], len(values) == 1
+	if !one || s.value != values[0] || s.place[0].bucket == unplaced || s.place[0].bucket == listed {
+		ix.settle(pos, values)
+	}
+	if one {
+		s.value = values[0]
+	} else {
+		var none V
+		s.value = none
+	}
+}
+
+// settle gives the object at pos the places of the values. Those of values that stay are kept,
+// whatever the order in which they are given.
+func (ix *Index[T, V]) settle(pos uint32, values []V) {
 	settled := 0 // places before this one are of the values seen so far
 	for j, v := range values {
-		if settled < s.len() && s.place(settled).bucket.value == v {
+		places := ix.places(pos)
+		if settled < len(places) && ix.buckets[places[settled].bucket].value == v {
 			settled++
 			continue
 		}
-		b := ix.bucketOf(v)
-		nth := s.find(b)
+		number := ix.numberOf(v)
+		nth := slices.IndexFunc(places, func(p place) bool { return p.bucket == number })
 		if nth >= 0 && nth < settled {
 			continue // given twice
 		}
 		if nth < 0 {
 			if j == len(values)-1 {
-				ix.shorten(s, settled)
+				ix.shorten(pos, settled)
 			}
-			nth = s.len()
-			s.join(b, pos)
+			nth = len(ix.places(pos))
+			ix.join(pos, number)
 		}
-		s.swap(settled, nth)
+		ix.swap(ix.places(pos), settled, nth)
 		settled++
 	}
-	ix.shorten(s, settled)
+	ix.shorten(pos, settled)
+	ix.fit()
+}
+
+// swap exchanges two places of an object.
+func (ix *Index[T, V]) swap(places []place, i, j int) {
+	if i == j {
+		return
+	}
+	places[i], places[j] = places[j], places[i]
+	p, q := places[i], places[j]
+	ix.buckets[p.bucket].members[p.at].nth = uint32(i)
+	ix.buckets[q.bucket].members[q.at].nth = uint32(j)
 }
 
 // shorten gives up all places but the first n.
-func (ix *Index[T, V]) shorten(s *slot[V], n int) {
-	for s.len() > n {
-		ix.leave(s)
+func (ix *Index[T, V]) shorten(pos uint32, n int) {
+	for len(ix.places(pos)) > n {
+		ix.leave(pos)
 	}
 }
 
-func (ix *Index[T, V]) bucketOf(v V) *bucket[V] {
-	b := ix.buckets[v]
-	if b == nil {
-		b = &bucket[V]{value: v}
-		ix.buckets[v] = b
-		ix.peak = max(ix.peak, len(ix.buckets))
+// numberOf returns the number of the bucket of a value, which may be a new one that is still empty.
+func (ix *Index[T, V]) numberOf(v V) uint32 {
+	if number, ok := ix.numbers[v]; ok {
+		return number
 	}
-	return b
+	number := uint32(len(ix.buckets))
+	if n := len(ix.free); n > 0 {
+		number, ix.free = ix.free[n-1], ix.free[:n-1]
+		ix.buckets[number].value = v
+	} else {
+		ix.buckets = append(ix.buckets, bucket[V]{value: v})
+	}
+	ix.numbers[v] = number
+	return number
+}
+
+// fit gives memory back when seven eighths of the numbers are unused, for which it gives out new ones.
+func (ix *Index[T, V]) fit() {
+	if len(ix.buckets) <= 1024 || len(ix.numbers) > len(ix.buckets)/8 {
+		return
+	}
+	numbers, buckets := make(map[V]uint32, len(ix.numbers)), make([]bucket[V], 1, len(ix.numbers)+1)
+	for v, old := range ix.numbers {
+		b := ix.buckets[old]
+		for _, m := range b.members {
+			ix.places(m.pos)[m.nth].bucket = uint32(len(buckets))
+		}
+		numbers[v] = uint32(len(buckets))
+		buckets = append(buckets, b)
+	}
+	ix.numbers, ix.buckets, ix.free = numbers, buckets, nil
+}
+
+// drop is a method of index.
+func (ix *Index[T, V]) drop() {
+	ix.numbers, ix.buckets, ix.free, ix.slots, ix.lists = nil, nil, nil, nil, nil
 }
 
 // remove is a method of index.
 func (ix *Index[T, V]) remove(pos, last uint32) {
-	ix.shorten(&ix.slots[pos], 0)
+	ix.shorten(pos, 0)
+	ix.fit()
 	if pos != last {
-		moved := &ix.slots[last]
-		for nth := range moved.len() {
-			p := moved.place(nth)
-			p.bucket.members[p.at].pos = pos
+		for _, p := range ix.places(last) {
+			ix.buckets[p.bucket].members[p.at].pos = pos
+		}
+		if p := ix.place(last)[0]; p.bucket == listed {
+			ix.lists[p.at].pos = pos
 		}
 	}
-	ix.slots = cut(ix.slots, pos)
+	if !ix.inRows {
+		ix.slots = cut(ix.slots, pos)
+	}
 }
-
-// drop is a method of index.
-func (ix *Index[T, V]) drop() { ix.buckets, ix.slots = nil, nil }

@@ -8,18 +8,33 @@ import (
 
 // Check returns an error when the store's parts contradict each other.
 func (x *Indexer[T]) Check() error {
-	n := len(x.byKey)
-	if len(x.entries) != n || len(x.objects) != n {
-		return fmt.Errorf("%d keys, %d entries, %d objects", n, len(x.entries), len(x.objects))
+	n := x.table.len
+	if len(x.rows) != n || len(x.marks) != n || len(x.objects) != n {
+		return fmt.Errorf("%d keys, %d rows, %d marks, %d objects", n, len(x.rows), len(x.marks), len(x.objects))
 	}
-	for pos, e := range x.entries {
-		if at, ok := x.byKey[e.head.Key]; !ok || int(at) != pos || listwatch.KeyOf(x.objects[pos]) != e.head.Key {
-			return fmt.Errorf("entry %d: %+v", pos, e)
+	for pos, o := range x.objects {
+		k, r := x.key(uint32(pos)), x.rows[pos]
+		if at, ok := x.find(x.table.hash(k), k); !ok || int(at) != pos || listwatch.KeyOf(o) != k || r.number != numberOf(r.version) {
+			return fmt.Errorf("row %d, %s: %+v", pos, k, r)
 		}
 	}
-	for _, e := range x.entries[n:cap(x.entries)] {
-		if e != nil {
-			return fmt.Errorf("%v is kept after its removal", e.head)
+	used := 0
+	for _, s := range x.table.slots {
+		if s.row != 0 {
+			used++
+		}
+	}
+	if used != n {
+		return fmt.Errorf("%d slots in use for %d objects", used, n)
+	}
+	for _, r := range x.rows[n:cap(x.rows)] {
+		if r != (row{}) {
+			return fmt.Errorf("%+v is kept after its removal", r)
+		}
+	}
+	for _, s := range x.spare {
+		if err := s.check(); err != nil {
+			return err
 		}
 	}
 	for _, index := range x.indexes {
@@ -32,28 +47,41 @@ func (x *Indexer[T]) Check() error {
 }
 
 func (ix *Index[T, V]) check() error {
-	if len(ix.slots) != len(ix.x.entries) {
-		return fmt.Errorf("%d slots for %d entries", len(ix.slots), len(ix.x.entries))
+	objects := len(ix.x.objects)
+	if len(ix.slots) != objects && !ix.inRows {
+		return fmt.Errorf("%d slots for %d objects", len(ix.slots), objects)
 	}
-	places := 0
-	for pos := range ix.slots {
-		s := &ix.slots[pos]
-		places += s.len()
-		for nth := range s.len() {
-			p := s.place(nth)
-			m := p.bucket.members[p.at]
-			if int(m.pos) != pos || int(m.nth) != nth {
-				return fmt.Errorf("place %d of slot %d: %+v", nth, pos, m)
+	places, lists := 0, 0
+	for pos := range uint32(objects) {
+		own := ix.places(pos)
+		places += len(own)
+		for nth, p := range own {
+			if m := ix.buckets[p.bucket].members[p.at]; m != (member{pos, uint32(nth)}) {
+				return fmt.Errorf("place %d of object %d: %+v", nth, pos, m)
+			}
+		}
+		if p := ix.place(pos)[0]; p.bucket == listed {
+			if lists++; len(own) < 2 || ix.lists[p.at].pos != pos {
+				return fmt.Errorf("object %d has list %d: %+v", pos, p.at, ix.lists[p.at])
 			}
 		}
 	}
-	for _, s := range ix.slots[len(ix.slots):cap(ix.slots)] {
-		if s.len() != 0 {
-			return fmt.Errorf("a slot of %v is kept after its removal", s.first.bucket.value)
+	for pos, s := range ix.slots {
+		var none V
+		if own := ix.places(uint32(pos)); s.value != none && (len(own) != 1 || ix.buckets[own[0].bucket].value != s.value) {
+			return fmt.Errorf("object %d has value %v at %v", pos, s.value, own)
 		}
 	}
+	if lists != len(ix.lists) {
+		return fmt.Errorf("%d lists for %d objects", len(ix.lists), lists)
+	}
+	return ix.checkBuckets(places)
+}
+
+func (ix *Index[T, V]) checkBuckets(places int) error {
 	members := 0
-	for v, b := range ix.buckets {
+	for v, number := range ix.numbers {
+		b := ix.buckets[number]
 		members += len(b.members)
 		if b.value != v || len(b.members) == 0 {
 			return fmt.Errorf("bucket %v: %+v", v, b)
@@ -62,13 +90,38 @@ func (ix *Index[T, V]) check() error {
 	if members != places {
 		return fmt.Errorf("%d members for %d places", members, places)
 	}
-	if len(ix.scratch) != 0 {
-		return fmt.Errorf("scratch is not empty: %v", ix.scratch)
+	if len(ix.buckets) != 1+len(ix.numbers)+len(ix.free) {
+		return fmt.Errorf("%d buckets for %d values and %d free", len(ix.buckets), len(ix.numbers), len(ix.free))
 	}
-	for _, v := range append(ix.scratch[:cap(ix.scratch)], ix.staged[:cap(ix.staged)]...) {
+	for _, number := range append([]uint32{unplaced}, ix.free...) {
+		var none V
+		if b := ix.buckets[number]; b.value != none || b.members != nil {
+			return fmt.Errorf("bucket of %v is kept after its removal", b.value)
+		}
+	}
+	return nil
+}
+
+func (s *staging[T]) check() error {
+	if len(s.hashes) != 0 {
+		return fmt.Errorf("%d hashes are kept after the write", len(s.hashes))
+	}
+	for _, index := range s.indexes {
+		if err := index.(interface{ check() error }).check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *values[T, V]) check() error {
+	if len(s.scratch) != 0 || len(s.found) != 0 || len(s.ends) != 0 {
+		return fmt.Errorf("index %s: not empty: %v, %v, %v", s.ix.name, s.scratch, s.found, s.ends)
+	}
+	for _, v := range append(s.scratch[:cap(s.scratch)], s.found[:cap(s.found)]...) {
 		var none V
 		if v != none {
-			return fmt.Errorf("%v is kept after the write", v)
+			return fmt.Errorf("index %s: %v is kept after the write", s.ix.name, v)
 		}
 	}
 	return nil

@@ -60,6 +60,23 @@ func TestReadersDoNotWaitForAnIndexFunction(t *testing.T) {
 	readable(p, q)
 }
 
+// Two writers are in the same index function at the same time.
+func TestWritersDoNotWaitForAnIndexFunction(t *testing.T) {
+	x := strict(t)
+	g := newGate()
+	ix := mustIndex(t, x, "slow", g.values)
+	var group worker.Group
+	for _, name := range []string{"p", "q"} {
+		group.Go(func() { x.Put(newPod(name, "1")) })
+	}
+	<-g.entered
+	<-g.entered
+	close(g.open)
+	group.Wait()
+	require.ElementsMatch(t, []listwatch.Key{key("p"), key("q")}, ix.Keys("v"))
+	require.NoError(t, x.Check())
+}
+
 func TestIndexFunctionMayRead(t *testing.T) {
 	x := strict(t)
 	ix := mustIndex(t, x, "seen", func(p *pod) []int { return []int{x.Reader().Len(), len(x.Reader().Namespace(""))} })

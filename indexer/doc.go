@@ -29,8 +29,9 @@
 //  8. Keys that left and values without objects leave nothing behind.
 //     (TestIndexKeepsNothingOfPastValues, TestBoundsByKey, TestBoundsOfChurn, TestBoundsOfValues)
 //  9. Index functions run once for each object received, and never while a reader has to wait.
+//     Apply, Put and Delete run them beside one another.
 //     (TestIndexFunctionRunsOncePerReceivedObject)
-//     (TestReadersDoNotWaitForAnIndexFunction)
+//     (TestReadersDoNotWaitForAnIndexFunction, TestWritersDoNotWaitForAnIndexFunction)
 //  10. When an index function panics, the object is stored, and the fault is reported and
 //     counted. (TestPanicOfAnIndexFunction)
 //  11. A value that could not be found again, such as NaN, is refused and reported.
@@ -46,10 +47,11 @@
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. Writers wait for one another. Readers wait for a
-// writer only while it puts a batch in place, not while it runs index functions. An index
-// function may read the store; it must not write to it, nor add or remove an index: it would
-// wait for itself.
+// All methods are safe for concurrent use. Readers and other writers wait for a writer only while
+// it puts a batch in place, not while it runs index functions; so two writers may run the same
+// function at the same time. Replace and those who add or remove an index have other writers
+// wait for all of their call. An index function may read the store; it must not write to it, nor
+// add or remove an index: it would wait for itself.
 //
 // Objects are shared by all who read them and must not be changed.
 //

@@ -1,6 +1,10 @@
 package indexer
 
-import "github.com/seed3bce33ad/listwatch"
+import (
+	"sync/atomic"
+
+	"github.com/seed3bce33ad/listwatch"
+)
 
 // Entry is what is held under one key beside the object.
 type Entry struct {
@@ -23,13 +27,14 @@ type EntryIndex struct {
 // Explain returns what is held under k, and false when nothing is.
 func (r *Reader[T]) Explain(k listwatch.Key) (Entry, bool) {
 	x := r.x
+	hash := x.table.hash(k)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	held, pos := x.entry(k)
-	if held == nil {
+	pos, ok := x.find(hash, k)
+	if !ok {
 		return Entry{}, false
 	}
-	e := Entry{Head: held.head, Mark: held.mark.Load()}
+	e := Entry{Head: x.head(pos), Mark: atomic.LoadUint64(&x.marks[pos])}
 	for _, index := range x.indexes[1:] {
 		stats, values := index.look(int(pos))
 		e.Indexes = append(e.Indexes, EntryIndex{Name: stats.Name, Values: values})
@@ -41,9 +46,5 @@ func (r *Reader[T]) Explain(k listwatch.Key) (Entry, bool) {
 func (r *Reader[T]) Some(n int) []listwatch.Key {
 	r.x.mu.RLock()
 	defer r.x.mu.RUnlock()
-	keys := make([]listwatch.Key, max(0, min(n, len(r.x.entries))))
-	for i := range keys {
-		keys[i] = r.x.entries[i].head.Key
-	}
-	return keys
+	return r.x.keys(max(0, min(n, len(r.x.rows))))
 }

@@ -368,3 +368,34 @@ func TestUpdateAllocatesNothing(t *testing.T) {
 	})
 	require.Zero(t, allocs)
 }
+
+func TestReadsAllocateWhatTheyReturn(t *testing.T) {
+	x := strict(t)
+	ix := mustIndex(t, x, "label", labels)
+	for i := range 100 {
+		x.Put(newPod("n/"+strconv.Itoa(i), "1", "a"))
+	}
+	r, k := x.Reader(), key("n/7")
+	require.Zero(t, testing.AllocsPerRun(100, func() { r.Get(k); r.Head(k); r.Len(); ix.Len("a"); x.Mark(k, 1) }))
+	for name, read := range map[string]func(){
+		"List": func() { r.List() }, "Keys": func() { r.Keys() }, "Namespace": func() { r.Namespace("n") },
+		"Index.Get": func() { ix.Get("a") }, "Index.Keys": func() { ix.Keys("a") },
+	} {
+		require.Equal(t, 1.0, testing.AllocsPerRun(100, read), name)
+	}
+}
+
+func TestMoveAllocatesNothing(t *testing.T) {
+	x := strict(t)
+	_, err := indexer.AddIndexFunc(x.Reader(), "label", func(p *pod, values []string) []string { return append(values, p.Labels...) })
+	require.NoError(t, err)
+	x.Put(newPod("n/a", "1", "a"), newPod("n/b", "1", "b"))
+	p, q := newPod("n/p", "1", "a"), newPod("n/p", "2", "b")
+	writes := make([]indexer.Write[*pod], 1)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		writes[0] = indexer.Write[*pod]{Head: headOf(p), Object: p, Force: true}
+		x.Apply("1", writes)
+		p, q = q, p
+	}))
+	require.NoError(t, x.Check())
+}

@@ -23,10 +23,11 @@ func (r *Reader[T]) Get(k listwatch.Key) (T, bool) { return r.x.Get(k) }
 
 // Head returns the identity and version of the object held under k.
 func (r *Reader[T]) Head(k listwatch.Key) (listwatch.Head, bool) {
+	hash := r.x.table.hash(k)
 	r.x.mu.RLock()
 	defer r.x.mu.RUnlock()
-	if e, _ := r.x.entry(k); e != nil {
-		return e.head, true
+	if pos, ok := r.x.find(hash, k); ok {
+		return r.x.head(pos), true
 	}
 	return listwatch.Head{}, false
 }
@@ -63,11 +64,7 @@ func (r *Reader[T]) Snapshot() (objects []T, version string) {
 func (r *Reader[T]) Keys() []listwatch.Key {
 	r.x.mu.RLock()
 	defer r.x.mu.RUnlock()
-	keys := make([]listwatch.Key, len(r.x.entries))
-	for i, e := range r.x.entries {
-		keys[i] = e.head.Key
-	}
-	return keys
+	return r.x.keys(len(r.x.rows))
 }
 
 // All iterates over the keys and objects of the state in which the loop begins. The loop's body
@@ -76,10 +73,10 @@ func (r *Reader[T]) Keys() []listwatch.Key {
 func (r *Reader[T]) All() iter.Seq2[listwatch.Key, T] {
 	return func(yield func(listwatch.Key, T) bool) {
 		r.x.mu.RLock()
-		entries, objects := slices.Clone(r.x.entries), slices.Clone(r.x.objects)
+		keys, objects := r.x.keys(len(r.x.rows)), slices.Clone(r.x.objects)
 		r.x.mu.RUnlock()
-		for i, e := range entries {
-			if !yield(e.head.Key, objects[i]) {
+		for i, k := range keys {
+			if !yield(k, objects[i]) {
 				return
 			}
 		}

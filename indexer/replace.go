@@ -54,14 +54,15 @@ func (x *Indexer[T]) Replace(version string, objects ...T) {
 func (x *Indexer[T]) differenceLocked(writes []Write[T], listed map[listwatch.Key]int) []Write[T] {
 	changes := writes[:0]
 	for _, w := range writes {
-		e, _ := x.entry(w.Head.Key)
-		if e == nil || w.Head.ResourceVersion == "" || e.head != w.Head {
+		pos, ok := x.find(x.table.hash(w.Head.Key), w.Head.Key)
+		if !ok || w.Head.ResourceVersion == "" || x.head(pos) != w.Head {
 			changes = append(changes, w)
 		}
 	}
-	for _, e := range x.entries {
-		if _, ok := listed[e.head.Key]; !ok {
-			changes = append(changes, Write[T]{Head: e.head, Delete: true, Force: true})
+	for pos := range x.rows {
+		held := x.head(uint32(pos))
+		if _, ok := listed[held.Key]; !ok {
+			changes = append(changes, Write[T]{Head: held, Delete: true, Force: true})
 		}
 	}
 	return changes

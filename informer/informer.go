@@ -19,7 +19,7 @@ import (
 
 var errGoexit = errors.New("a function ended the goroutine of Run")
 
-// batchSize is how many keys are stored under one lock.
+// batchSize is how many changes are stored under one lock, about.
 const batchSize = 1024
 
 // keepWrites is how many writes a batch leaves memory for to the next one.

@@ -1,6 +1,9 @@
 package jsonstream
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // text uses up a string, the opening quote being at pos. A line break in it cannot be: it is
 // where a string that was never ended would run on into the next value.
@@ -35,7 +38,8 @@ func (s *Scanner) text() error {
 	}
 }
 
-// plainRun returns how many bytes at the start of b, in words of eight, text need not look at.
+// plainRun returns how many bytes at the start of b text need not look at: up to a byte that it must
+// look at, or to the last few.
 func plainRun(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -43,8 +47,8 @@ func plainRun(b []byte) int {
 		w := binary.LittleEndian.Uint64(b[n:])
 		// x-ones has a high bit that x has not where a byte of x is 0 (or borrowed from by one).
 		quote, escape, line := w^(ones*'"'), w^(ones*'\\'), w^(ones*'\n')
-		if ((quote-ones)&^quote|(escape-ones)&^escape|(line-ones)&^line)&highs != 0 {
-			break
+		if m := ((quote-ones)&^quote | (escape-ones)&^escape | (line-ones)&^line) & highs; m != 0 {
+			return n + bits.TrailingZeros64(m)/8 // the lowest has borrowed from none
 		}
 	}
 	return n
