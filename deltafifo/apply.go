@@ -33,7 +33,7 @@ func (q *DeltaFIFO[T]) Apply(ctx context.Context, events ...listwatch.Event[T]) 
 	}
 	for i := range deltas {
 		d := &deltas[i]
-		q.appendLocked(d)
+		q.appendLocked(&d.Delta, d.hash)
 		if d.Type == Deleted && q.open != nil && q.open.mode == listwatch.Compare {
 			q.open.deleted[d.Head.Key] = d.Head.ResourceVersion
 		}
@@ -46,9 +46,15 @@ func (q *DeltaFIFO[T]) Apply(ctx context.Context, events ...listwatch.Event[T]) 
 	return nil
 }
 
+// staged is a delta that is to be queued. hash, of its key, is set by readEvent alone.
+type staged[T listwatch.Object] struct {
+	Delta[T]
+	hash uint32
+}
+
 // readEvent checks an event and adds what is to be queued of it. It calls the object's
 // getters, so it needs to be called without the lock.
-func (q *DeltaFIFO[T]) readEvent(e *listwatch.Event[T], to *[]Delta[T]) error {
+func (q *DeltaFIFO[T]) readEvent(e *listwatch.Event[T], to *[]staged[T]) error {
 	var t Type
 	switch e.Type {
 	case listwatch.Added:
@@ -65,24 +71,26 @@ func (q *DeltaFIFO[T]) readEvent(e *listwatch.Event[T], to *[]Delta[T]) error {
 	if err := q.readObject(t, e.Object, to); err != nil {
 		return err
 	}
+	d := &(*to)[len(*to)-1]
+	d.hash = q.items.Hash(d.Head.Key)
 	if t == Deleted && e.ResourceVersion != "" {
-		(*to)[len(*to)-1].Head.ResourceVersion = e.ResourceVersion
+		d.Head.ResourceVersion = e.ResourceVersion
 	}
 	return nil
 }
 
-func (q *DeltaFIFO[T]) readObject(t Type, object T, to *[]Delta[T]) error {
+func (q *DeltaFIFO[T]) readObject(t Type, object T, to *[]staged[T]) error {
 	head := listwatch.Head{Key: listwatch.KeyOf(object), UID: q.uid(object), ResourceVersion: object.GetResourceVersion()}
 	if head.Key.Name == "" {
 		return fmt.Errorf("%w: object without name", listwatch.ErrProtocol)
 	}
-	*to = append(*to, Delta[T]{Type: t, Head: head, Object: object})
+	*to = append(*to, staged[T]{Delta: Delta[T]{Type: t, Head: head, Object: object}})
 	return nil
 }
 
 // versions returns the position that the events reach, and the greatest version among the deltas of
 // events that reach none, if there are some.
-func versions[T listwatch.Object](events []listwatch.Event[T], deltas []Delta[T]) (reached, uncovered string, some bool) {
+func versions[T listwatch.Object](events []listwatch.Event[T], deltas []staged[T]) (reached, uncovered string, some bool) {
 	at := 0
 	for i := range events {
 		v := events[i].ResourceVersion
@@ -166,7 +174,7 @@ func (q *DeltaFIFO[T]) freeWritersLocked() {
 	}
 }
 
-func (q *DeltaFIFO[T]) borrow() []Delta[T] {
+func (q *DeltaFIFO[T]) borrow() []staged[T] {
 	select {
 	case scratch := <-q.scratch:
 		return scratch
@@ -175,7 +183,7 @@ func (q *DeltaFIFO[T]) borrow() []Delta[T] {
 	}
 }
 
-func (q *DeltaFIFO[T]) giveBack(scratch []Delta[T]) {
+func (q *DeltaFIFO[T]) giveBack(scratch []staged[T]) {
 	if cap(scratch) > keepScratch {
 		return
 	}

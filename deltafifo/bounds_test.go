@@ -25,7 +25,7 @@ func crowd(n, version int) (pods []*pod) {
 func drop(deltafifo.Batch[*pod]) error { return nil }
 
 // deltaSize is the size of a Delta; slices of them may be half empty, or more while they grow.
-const deltaSize = 112
+const deltaSize = 88
 
 // Nobody pops. Writers go on until the queue is full and wait then, each with one batch.
 func TestBoundsOfFullQueue(t *testing.T) {
@@ -63,7 +63,7 @@ func TestBoundsOfFullQueue(t *testing.T) {
 		left := measure.Held() - before
 		t.Logf("%d bytes a delta, %d left", full/s.Deltas, left)
 		require.Less(t, full, 2*deltaSize*s.Deltas)
-		// The 1,000 items are kept for reuse: 340 bytes each, and some with the memory of up to 16
+		// The 1,000 items are kept for reuse: 192 bytes each, and some with the memory of up to 16
 		// deltas; those with more gave it back.
 		require.Less(t, left, 1024*1500)
 		runtime.KeepAlive(q)
@@ -169,9 +169,9 @@ func TestBoundsOfCrowd(t *testing.T) {
 	require.NoError(t, q.Pop(t.Context(), 0, drop))
 	left := measure.Held() - before
 	t.Logf("%d bytes a key, then %d, %d left", full/len(pods), busy/len(pods), left)
-	// An item, 340, a place in the map, 40 at a load of 44 to 88 %, and one in the order, 8.
+	// An item, 192, a place in the table, 15 to 30 as it is filled, and one in the order, 8.
 	require.Less(t, full, 800*len(pods))
-	// Map and order keep their size while there is something in them, and 1,024 items are kept.
+	// Table and order keep their size while there is something in them, and 1,024 items are kept.
 	require.Less(t, busy, 150*len(pods)+1024*800)
 	require.Less(t, left, 1024*800)
 	runtime.KeepAlive(q)
@@ -204,7 +204,7 @@ func TestBoundsOfBursts(t *testing.T) {
 	}
 	kept := measure.Held() - before
 	t.Logf("%d bytes a key", kept/keys)
-	// An item, 340, a place in the map, 40, those in order and flight, 16, and in one batch out,
+	// Two items, 192 each, a place in the table, 15 to 30, those in order and flight, 16, and in one batch out,
 	// 56: 500 to 700 with what is constant.
 	require.Less(t, kept, keys*1500)
 	runtime.KeepAlive(q)

@@ -129,7 +129,7 @@ func (s *snapshot[T]) missingLocked(version string) []view[T] {
 	}
 	unmarked := s.unmarkedItemsLocked(consider)
 	for _, it := range unmarked {
-		v, _ := s.q.viewLocked(it.key, 0)
+		v, _ := s.q.viewLocked(it.TableKey(), 0)
 		consider(v)
 	}
 	slices.SortFunc(missing, func(a, b view[T]) int { return a.head.Key.Compare(b.head.Key) })
@@ -154,11 +154,11 @@ func (s *snapshot[T]) missingLocked(version string) []view[T] {
 func (s *snapshot[T]) unmarkedItemsLocked(idle func(view[T])) []*item[T] {
 	q := s.q
 	var unmarked, stored []*item[T]
-	for _, it := range q.items {
-		if it.mark == s.generation {
+	for it := range q.items.All() {
+		if it.listed() == s.generation {
 			continue
 		}
-		if q.storedLocked(it.key) {
+		if q.storedLocked(it.TableKey()) {
 			stored = append(stored, it)
 		} else {
 			unmarked = append(unmarked, it)
@@ -168,14 +168,14 @@ func (s *snapshot[T]) unmarkedItemsLocked(idle func(view[T])) []*item[T] {
 		return unmarked
 	}
 	for _, h := range q.store.Unmarked(s.generation) {
-		if it := q.items[h.Key]; it != nil {
+		if it := q.items.Get(q.items.Hash(h.Key), h.Key); it != nil {
 			it.unlisted = s.generation
 		} else {
 			idle(view[T]{head: h, held: true})
 		}
 	}
 	for _, it := range stored {
-		if it.unlisted == s.generation || !q.storedLocked(it.key) {
+		if it.unlisted == s.generation || !q.storedLocked(it.TableKey()) {
 			unmarked = append(unmarked, it)
 		}
 	}
@@ -203,7 +203,8 @@ func (q *DeltaFIFO[T]) deleteLocked(v *view[T], version string, force bool) bool
 		return false
 	}
 	head := listwatch.Head{Key: v.head.Key, UID: v.head.UID, ResourceVersion: version}
-	q.appendLocked(&Delta[T]{Type: Deleted, Head: head, Object: object, Unknown: true, Force: force})
+	d := &Delta[T]{Type: Deleted, Head: head, Object: object, Unknown: true, Force: force}
+	q.appendLocked(d, q.items.Hash(head.Key))
 	return true
 }
 

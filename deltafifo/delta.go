@@ -44,18 +44,18 @@ func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 type Delta[T listwatch.Object] struct {
 	// Type says how the change came about.
 	Type Type
-	// Head is the key, the identity and the version of Object. For Deleted the version is that
-	// of the deletion. It is empty for a state whose version means nothing any more, since the
-	// server was restored and could not say what became of it.
-	Head listwatch.Head
-	// Object is the new state. For Deleted it is the last known one, never a wrapper.
-	Object T
 	// Unknown: the object vanished unseen; Object may be older than its last state.
 	Unknown bool
 	// Initial: the delta is part of the first snapshot.
 	Initial bool
 	// Force: the state is to be believed although its version is not newer than the held one.
 	Force bool
+	// Head is the key, the identity and the version of Object. For Deleted the version is that
+	// of the deletion. It is empty for a state whose version means nothing any more, since the
+	// server was restored and could not say what became of it.
+	Head listwatch.Head
+	// Object is the new state. For Deleted it is the last known one, never a wrapper.
+	Object T
 	// Mark is the generation of the last snapshot that listed the key, for the store to keep.
 	Mark uint64
 }

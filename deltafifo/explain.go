@@ -40,12 +40,13 @@ func (q *DeltaFIFO[T]) Explain(k listwatch.Key) (e Explanation) {
 	if q.sweep != nil {
 		_, e.Unswept = slices.BinarySearchFunc(q.sweep.keys, k, listwatch.Key.Compare)
 	}
-	it := q.items[k]
+	it := q.items.Get(q.items.Hash(k), k)
 	if it == nil {
 		return e
 	}
-	e.Queued, e.InFlight = len(it.queued), len(it.flight)
-	e.Deltas, e.Processed = heads(it.queued), heads(it.flight)
+	flight, queued := q.partsLocked(it)
+	e.Queued, e.InFlight = len(queued), len(flight)
+	e.Deltas, e.Processed = heads(queued), heads(flight)
 	if e.Queued > 0 {
 		e.Before, _ = slices.BinarySearchFunc(q.order[q.first:], it, func(a, b *item[T]) int {
 			return cmp.Compare(a.seq, b.seq)
@@ -56,7 +57,9 @@ func (q *DeltaFIFO[T]) Explain(k listwatch.Key) (e Explanation) {
 
 func heads[T listwatch.Object](deltas []Delta[T]) []DeltaHead {
 	var heads []DeltaHead
-	for _, d := range deltas[max(0, len(deltas)-explained):] {
+	deltas = deltas[max(0, len(deltas)-explained):]
+	for i := range deltas {
+		d := &deltas[i]
 		heads = append(heads, DeltaHead{Type: d.Type, Head: d.Head, Unknown: d.Unknown, Initial: d.Initial, Force: d.Force})
 	}
 	return heads

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/internal/identity"
+	"github.com/seed3bce33ad/listwatch/internal/table"
 )
 
 // Store is what the consumer of a [DeltaFIFO] keeps its objects in, as far as the queue must
@@ -37,19 +38,19 @@ type DeltaFIFO[T listwatch.Object] struct {
 	// wake tells the one Pop that waits.
 	wake chan struct{}
 	// scratch are slices in which calls prepare what they queue.
-	scratch chan []Delta[T]
+	scratch chan []staged[T]
+	// out is what process was given; the Pop that is at work has it.
+	out []Deltas[T]
 
 	mu sync.Mutex // guards all below; taken before the store's locks
-	// items has an item for each key that is queued or in flight.
-	items map[listwatch.Key]*item[T]
+	// items has an item for each key that is queued or in flight: the queued one, if there are two.
+	items *table.Table[listwatch.Key, *item[T]]
 	peak  int // the greatest length of items since it was made
-	// order[first:] are the items with queued deltas, each once, by seq.
+	// order[first:] are the queued items, by seq.
 	order []*item[T]
 	first int
-	// flight are the items that process has, out what it was given.
-	flight []*item[T]
-	out    []Deltas[T]
-	free   []*item[T]
+	// flight are the items that process has, free empty ones.
+	flight, free []*item[T]
 	// deltas is the number of queued deltas, seq the last number given to an item.
 	deltas int
 	seq    uint64
@@ -90,8 +91,8 @@ func New[T listwatch.Object](store Store[T], o Options) *DeltaFIFO[T] {
 		limit:   o.withDefaults().Limit,
 		popping: make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1),
-		scratch: make(chan []Delta[T], 2),
-		items:   make(map[listwatch.Key]*item[T]),
+		scratch: make(chan []staged[T], 2),
+		items:   table.New[listwatch.Key, *item[T]](),
 	}
 }
 
@@ -136,7 +137,7 @@ func (q *DeltaFIFO[T]) List() []T {
 	defer q.mu.Unlock()
 	objects := make([]T, 0, q.keysLocked())
 	for _, it := range q.order[q.first:] {
-		objects = append(objects, it.queued[len(it.queued)-1].Object)
+		objects = append(objects, it.deltas[len(it.deltas)-1].Object)
 	}
 	return objects
 }

@@ -4,7 +4,7 @@ import "github.com/seed3bce33ad/listwatch"
 
 const (
 	// What is kept for reuse after a burst: items, deltas of an item, deltas of a call.
-	keepItems   = 1024
+	keepItems   = 2048
 	keepDeltas  = 16
 	keepScratch = 256
 )
@@ -15,52 +15,80 @@ type position struct {
 	epoch   uint64
 }
 
-// item is all that the queue knows of one key. It stays in the queue's map as long as queued
-// or flight holds something.
+// item is some changes of one key: those that wait, or those that process has. It passes from the
+// processor that writes to the one that pops and back, so it is small: three cache lines.
 type item[T listwatch.Object] struct {
-	key listwatch.Key
-	// queued are the deltas that wait; when there are any the item stands in the order once.
-	queued []Delta[T]
-	// flight are the deltas that process has and that it alone may touch.
-	flight []Delta[T]
-	// inline is where queued and flight begin, so that most keys need no further memory.
-	inline [2]Delta[T]
+	hash uint32 // of the key
+	// deltas are at least one. Process alone may touch those that it has.
+	deltas []Delta[T]
+	// inline is where deltas begin, so that most keys need no further memory.
+	inline [1]Delta[T]
+	// twin has the changes of the key on the other side: in flight while these wait, and the
+	// other way round. It is nil when there are none.
+	twin *item[T]
 	// seq numbers the items in the order in which they were queued.
 	seq uint64
-	// before is the position at the first queued delta: all up to it stands before this item.
+	// before is the position at the first delta: all up to it stands before this item.
 	before position
 	// epoch is that of the last delta.
 	epoch uint64
-	// mark is the last snapshot that listed the key; handed is the mark that process was told.
-	mark, handed uint64
+	// mark is the last snapshot that listed the key before process was told, late one after that.
+	mark, late uint64
 	// unlisted is the last snapshot at whose end the store's entry had no mark.
 	unlisted uint64
 }
 
+// TableKey returns the key.
+func (it *item[T]) TableKey() listwatch.Key { return it.deltas[0].Head.Key }
+
 func (it *item[T]) reset() {
-	*it = item[T]{queued: it.queued[:0], flight: it.flight[:0]}
-	if cap(it.queued) > keepDeltas || cap(it.queued) < 1 || cap(it.flight) > keepDeltas || cap(it.flight) < 1 {
-		it.queued, it.flight = it.inline[0:0:1], it.inline[1:1:2]
+	clear(it.deltas)
+	*it = item[T]{deltas: it.deltas[:0]}
+	if c := cap(it.deltas); c == 0 || c > keepDeltas {
+		it.deltas = it.inline[:0]
 	}
 }
 
-// appendLocked queues a delta: behind the others of its key, or at the end.
-func (q *DeltaFIFO[T]) appendLocked(d *Delta[T]) *item[T] {
-	it := q.items[d.Head.Key]
-	if it == nil {
-		it = q.newItemLocked()
-		it.key = d.Head.Key
-		q.items[it.key] = it
-		q.peak = max(q.peak, len(q.items))
+// listed is the last snapshot that listed the key.
+func (it *item[T]) listed() uint64 { return max(it.mark, it.late) }
+
+// listLocked notes that a snapshot has listed the key.
+func (q *DeltaFIFO[T]) listLocked(it *item[T], generation uint64) {
+	if q.flyingLocked(it) {
+		it.late = generation
+	} else {
+		it.mark = generation
 	}
-	if len(it.queued) == 0 {
-		q.seq++
-		it.seq, it.before = q.seq, q.position
-		q.enqueueLocked(it)
+}
+
+// flyingLocked reports whether process has the item.
+func (q *DeltaFIFO[T]) flyingLocked(it *item[T]) bool { return it.seq <= q.handed }
+
+// appendLocked queues a delta, whose key has that hash: behind the others of its key that wait, or
+// at the end.
+func (q *DeltaFIFO[T]) appendLocked(d *Delta[T], hash uint32) *item[T] {
+	it := q.items.Get(hash, d.Head.Key)
+	if it == nil || q.flyingLocked(it) {
+		it = q.queueItemLocked(it, hash)
 	}
-	it.queued = append(it.queued, *d)
+	it.deltas = append(it.deltas, *d)
 	it.epoch = q.position.epoch
 	q.deltas++
+	return it
+}
+
+// queueItemLocked queues an item for a key of which none waits; flying, unless nil, is in flight.
+func (q *DeltaFIFO[T]) queueItemLocked(flying *item[T], hash uint32) *item[T] {
+	it := q.newItemLocked()
+	if flying != nil {
+		it.twin, it.mark, flying.twin = flying, flying.listed(), it
+		q.items.Delete(hash, flying)
+	}
+	q.items.Put(hash, it)
+	q.peak = max(q.peak, q.items.Len())
+	q.seq++
+	it.hash, it.seq, it.before = hash, q.seq, q.position
+	q.enqueueLocked(it)
 	return it
 }
 
@@ -74,6 +102,17 @@ func (q *DeltaFIFO[T]) newItemLocked() *item[T] {
 	it := new(item[T])
 	it.reset()
 	return it
+}
+
+// partsLocked returns the changes of a key, given what the queue's table has of it.
+func (q *DeltaFIFO[T]) partsLocked(it *item[T]) (flight, queued []Delta[T]) {
+	if q.flyingLocked(it) {
+		return it.deltas, nil
+	}
+	if it.twin != nil {
+		flight = it.twin.deltas
+	}
+	return flight, it.deltas
 }
 
 // enqueueLocked puts an item at the end of the order, whose first q.first places are empty.
@@ -105,31 +144,32 @@ func (q *DeltaFIFO[T]) dequeueLocked(n int) {
 	}
 }
 
-// landLocked ends the flight: what process had is forgotten, and so are keys without more.
-func (q *DeltaFIFO[T]) landLocked() {
+// landLocked ends the flight, and returns the items that process had: the queue does not know them
+// any more.
+func (q *DeltaFIFO[T]) landLocked() []*item[T] {
 	for _, it := range q.flight {
-		if it.mark != it.handed && q.store != nil {
-			q.store.Mark(it.key, it.mark)
+		if it.late > 0 && q.store != nil {
+			q.store.Mark(it.TableKey(), it.late)
 		}
-		clear(it.flight)
-		if cap(it.flight) > keepDeltas && len(it.flight) < cap(it.flight)/4 {
-			it.flight = nil // the memory of a burst, of a key that is never at rest
-		}
-		it.flight = it.flight[:0]
-		if len(it.queued) > 0 {
-			continue
-		}
-		delete(q.items, it.key)
-		if len(q.free) < keepItems {
-			it.reset()
-			q.free = append(q.free, it)
+		if it.twin != nil {
+			it.twin.twin = nil
+		} else {
+			q.items.Delete(it.hash, it)
 		}
 	}
-	clear(q.flight)
-	clear(q.out)
-	q.flight, q.out = q.flight[:0], q.out[:0]
-	if q.peak > keepItems && len(q.items) == 0 {
-		q.items, q.peak = make(map[listwatch.Key]*item[T]), 0
+	landed := q.flight
+	q.flight = nil
+	return landed
+}
+
+// reuseLocked keeps what is empty now for what will be queued, but for the memory of a crowd.
+func (q *DeltaFIFO[T]) reuseLocked(landed []*item[T]) {
+	q.free = append(q.free, landed[:min(len(landed), keepItems-len(q.free))]...)
+	clear(landed)
+	q.flight = landed[:0]
+	if q.peak > keepItems && q.items.Len() == 0 {
+		q.items.Reset()
+		q.peak = 0
 		q.order, q.flight, q.out = nil, nil, nil
 	}
 }

@@ -31,27 +31,29 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, changes int, process func(Batch[
 		return context.Cause(ctx)
 	}
 	defer func() { <-q.popping }()
-	batch, err := q.take(ctx, changes)
+	batch, flight, err := q.take(ctx, changes)
 	if err != nil {
 		return err
 	}
+	batch.Items = q.handOut(flight)
 	defer q.land()
 	return process(batch)
 }
 
-// take blocks until there is a batch.
-func (q *DeltaFIFO[T]) take(ctx context.Context, changes int) (Batch[T], error) {
+// take blocks until there is a batch, and returns it without its items, which are in flight now.
+func (q *DeltaFIFO[T]) take(ctx context.Context, changes int) (b Batch[T], flight []*item[T], err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
 		if ctx.Err() != nil {
-			return Batch[T]{}, context.Cause(ctx)
+			return b, nil, context.Cause(ctx)
 		}
 		if q.workLocked() {
-			return q.batchLocked(changes), nil
+			b = q.batchLocked(changes)
+			return b, q.flight, nil
 		}
 		if q.closed {
-			return Batch[T]{}, fmt.Errorf("deltafifo: %w", listwatch.ErrStopped)
+			return b, nil, fmt.Errorf("deltafifo: %w", listwatch.ErrStopped)
 		}
 		q.idle = true
 		q.mu.Unlock()
@@ -65,51 +67,63 @@ func (q *DeltaFIFO[T]) take(ctx context.Context, changes int) (Batch[T], error) 
 }
 
 func (q *DeltaFIFO[T]) batchLocked(changes int) Batch[T] {
-	n := q.keysLocked()
-	if changes > 0 {
-		n = q.firstLocked(changes)
+	keys, deltas := q.keysLocked(), q.deltas
+	if changes > 0 && changes < deltas {
+		keys, deltas = q.firstLocked(changes)
 	}
-	q.dequeueLocked(n)
-	for _, it := range q.flight {
-		it.queued, it.flight = it.flight, it.queued
-		it.handed = it.mark
-		for i := range it.flight {
-			it.flight[i].Mark = it.mark
-		}
-		q.deltas -= len(it.flight)
-		q.out = append(q.out, Deltas[T]{Key: it.key, Deltas: it.flight})
-	}
-	if n > 0 {
-		q.handed = q.flight[n-1].seq
+	q.dequeueLocked(keys)
+	q.deltas -= deltas
+	if keys > 0 {
+		q.handed = q.flight[keys-1].seq
 	}
 	if !q.fullLocked() {
 		q.freeWritersLocked()
 	}
 	q.told = q.reportLocked()
 	return Batch[T]{
-		Items: q.out, Version: q.told.version, Epoch: q.told.epoch,
+		Version: q.told.version, Epoch: q.told.epoch,
 		Exact: q.told.exact, Synced: q.told.synced, Gap: q.told.gap,
 	}
 }
 
-// firstLocked returns how many keys hold the first changes.
-func (q *DeltaFIFO[T]) firstLocked(changes int) (keys int) {
+// firstLocked returns how many keys hold the first changes, and how many changes those keys have.
+func (q *DeltaFIFO[T]) firstLocked(changes int) (keys, deltas int) {
 	for _, it := range q.order[q.first:] {
-		if changes <= 0 {
+		if deltas >= changes {
 			break
 		}
-		changes -= len(it.queued)
+		deltas += len(it.deltas)
 		keys++
 	}
-	return keys
+	return keys, deltas
 }
 
-// land ends the processing of a batch.
+// handOut returns what is in flight as process is given it. It has no need of the lock: of an item
+// in flight writers read the deltas, but for their marks, and write none of what is read here.
+func (q *DeltaFIFO[T]) handOut(flight []*item[T]) []Deltas[T] {
+	for _, it := range flight {
+		for i := range it.deltas {
+			it.deltas[i].Mark = it.mark
+		}
+		q.out = append(q.out, Deltas[T]{Key: it.TableKey(), Deltas: it.deltas})
+	}
+	return q.out
+}
+
+// land ends the processing of a batch. Writers don't wait while the items are emptied.
 func (q *DeltaFIFO[T]) land() {
+	clear(q.out)
+	q.out = q.out[:0]
+	q.mu.Lock()
+	landed := q.landLocked()
+	q.processed = q.handed
+	q.mu.Unlock()
+	for _, it := range landed {
+		it.reset()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.landLocked()
-	q.processed = q.handed
+	q.reuseLocked(landed)
 }
 
 // reportLocked says what holds once everything handed out has been processed. What is still

@@ -127,7 +127,7 @@ func (s *snapshot[T]) markLocked(h listwatch.Head, it *item[T]) {
 		s.q.store.Mark(h.Key, s.generation)
 	}
 	if it != nil {
-		it.mark = s.generation
+		s.q.listLocked(it, s.generation)
 	}
 	// A state beyond the position will come again by the watch, and more behind it.
 	if s.mode == listwatch.Reset || listwatch.Newer(h.ResourceVersion, s.q.position.version) {
@@ -178,7 +178,7 @@ func (s *snapshot[T]) Put(ctx context.Context, objects ...T) error {
 		return err
 	}
 	for i := range deltas {
-		s.putLocked(&deltas[i])
+		s.putLocked(&deltas[i].Delta)
 	}
 	q.wakeLocked()
 	return nil
@@ -248,7 +248,7 @@ func (s *snapshot[T]) doubtLocked(v *view[T], d *Delta[T]) {
 func (s *snapshot[T]) queueLocked(d *Delta[T]) {
 	d.Type = Replaced
 	d.Initial = !s.q.complete
-	s.q.appendLocked(d).mark = s.generation
+	s.q.appendLocked(d, s.q.items.Hash(d.Head.Key)).mark = s.generation
 	if s.mode != listwatch.Compare {
 		s.put = true
 		s.ahead = newest(s.ahead, d.Head.ResourceVersion)

@@ -47,15 +47,19 @@ func (q *DeltaFIFO[T]) viewLocked(k listwatch.Key, generation uint64) (view[T], 
 	if q.store != nil {
 		v.head, v.held = q.store.Mark(k, generation)
 	}
-	it := q.items[k]
+	if q.items.Len() == 0 {
+		return v, nil
+	}
+	it := q.items.Get(q.items.Hash(k), k)
 	if it == nil {
 		return v, nil
 	}
-	for i := range it.flight {
-		v.apply(&it.flight[i])
+	flight, queued := q.partsLocked(it)
+	for i := range flight {
+		v.apply(&flight[i])
 	}
-	for i := range it.queued {
-		v.apply(&it.queued[i])
+	for i := range queued {
+		v.apply(&queued[i])
 	}
 	// The version of a deletion from before a restore says nothing about the states after it.
 	if v.gone && it.epoch != q.position.epoch {

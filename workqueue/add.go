@@ -145,7 +145,7 @@ func (q *Queue[K]) abandonLocked(e *entry[K]) {
 	if q.phase == draining {
 		q.unfinished = append(q.unfinished, e.key)
 	}
-	q.dropLocked(e)
+	q.dropLocked(e, q.entries.Hash(e.key))
 }
 
 // Cancel takes back what is not due yet: a delayed key leaves the queue, one in work will not
@@ -171,7 +171,7 @@ func (q *Queue[K]) Cancel(k K) bool {
 		return false
 	}
 	q.undelayLocked(e)
-	q.dropLocked(e)
+	q.dropLocked(e, hash)
 	q.armLocked()
 	return true
 }

@@ -24,8 +24,8 @@ type visit struct {
 
 // visits returns the ways, with the signal that the parked ones share.
 //
-// In each way there is an entry, 88 bytes with a string as key, and a slot of the table, 16 at a
-// load of 37 to 75 %; a delayed one has a slot of the heap, 16, half of them free at worst.
+// In each way there is an entry, 72 bytes with a string as key, and a slot of the table, 12 at a
+// load of 40 to 80 %; a delayed one has a slot of the heap, 16, half of them free at worst.
 func visits(t *testing.T, shared *listwatch.Signal) map[string]visit {
 	type queue = *workqueue.Queue[string]
 	park := func(s func() *listwatch.Signal) func(queue, string) {

@@ -39,7 +39,7 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 const atOnce = math.MinInt64
 
 // chunk is how many entries are allocated at once.
-const chunk = 32
+const chunk = 23 // 2 KiB of them if a key is two strings
 
 // modest is a size that a queue may keep memory for without anybody minding.
 const modest = 1024
@@ -49,8 +49,7 @@ const modest = 1024
 // Times are nanoseconds since the queue was made. There may be millions of entries, so what
 // only parked ones need stands in a map of the queue.
 type entry[K comparable] struct {
-	key  K
-	hash uint64
+	key K
 	// next and prev link entries in a list: of a lane when Ready, of the queue when Working.
 	next, prev *entry[K]
 	// lane is where the entry stands or stood last. It keeps the flow.
@@ -60,13 +59,13 @@ type entry[K comparable] struct {
 	due int64
 	// since is when the entry came into its state.
 	since int64
-	// seq orders delayed entries of one due time.
-	seq uint64
 	// priority is what the entry will have when it becomes Ready the next time; a Ready one may
 	// stand in a lane of a lower priority that serves it sooner.
 	priority int32
 	// index is the place in the heap of a Delayed or Parked entry.
 	index int32
+	// seq orders delayed entries of one due time. It may wrap round.
+	seq   uint32
 	state State
 	// again: added while Working or Parked.
 	again bool
@@ -113,20 +112,20 @@ type slot[K comparable] struct {
 
 // Before orders by due time, then by arrival.
 func (s slot[K]) Before(other slot[K]) bool {
-	return s.due < other.due || s.due == other.due && s.entry.seq < other.entry.seq
+	return s.due < other.due || s.due == other.due && int32(s.entry.seq-other.entry.seq) < 0
 }
 
 // Moved notes the index.
 func (s slot[K]) Moved(index int) { s.entry.index = int32(index) }
 
 // newEntryLocked takes a spare entry and puts it under its key.
-func (q *Queue[K]) newEntryLocked(k K, hash uint64, priority int32, flow string) *entry[K] {
+func (q *Queue[K]) newEntryLocked(k K, hash uint32, priority int32, flow string) *entry[K] {
 	e := q.spare
 	if e == nil {
 		e = q.spareLocked()
 	}
 	q.spare, e.next = e.next, nil
-	e.key, e.hash, e.priority = k, hash, priority
+	e.key, e.priority = k, priority
 	e.lane = q.ready.lane(priority, flow)
 	e.lane.members++
 	q.entries.Put(hash, e)
@@ -144,9 +143,9 @@ func (q *Queue[K]) spareLocked() *entry[K] {
 	return q.spare
 }
 
-// dropLocked forgets an entry that is in no list and no heap.
-func (q *Queue[K]) dropLocked(e *entry[K]) {
-	q.entries.Delete(e.hash, e)
+// dropLocked forgets an entry that is in no list and no heap, and whose key has that hash.
+func (q *Queue[K]) dropLocked(e *entry[K], hash uint32) {
+	q.entries.Delete(hash, e)
 	q.ready.leave(e.lane)
 	*e = entry[K]{next: q.spare}
 	q.spare = e

@@ -41,7 +41,7 @@ func (q *Queue[K]) Done(k K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.finishLocked(hash, k, now); e != nil {
-		q.settleLocked(e, end{})
+		q.settleLocked(e, hash, end{})
 	}
 }
 
@@ -83,13 +83,13 @@ func (q *Queue[K]) Finish(k K, r Result, err error) {
 		q.parkLocked(e, p, delay, r.After)
 	case p != nil:
 		p.stop()
-		q.settleLocked(e, q.unawaitedLocked(p, delay, r.After))
+		q.settleLocked(e, hash, q.unawaitedLocked(p, delay, r.After))
 	case err != nil:
-		q.settleLocked(e, end{again: true, due: after(q.now, delay)})
+		q.settleLocked(e, hash, end{again: true, due: after(q.now, delay)})
 	case r.After > 0:
-		q.settleLocked(e, end{again: true, due: after(q.now, r.After)})
+		q.settleLocked(e, hash, end{again: true, due: after(q.now, r.After)})
 	default:
-		q.settleLocked(e, end{})
+		q.settleLocked(e, hash, end{})
 	}
 	if err != nil && e != nil {
 		q.stats.Retries++
@@ -113,7 +113,7 @@ func (q *Queue[K]) parkTimeout(asked time.Duration) time.Duration {
 	return q.o.ParkTimeout
 }
 
-func (q *Queue[K]) isWorking(hash uint64, k K) bool {
+func (q *Queue[K]) isWorking(hash uint32, k K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := q.entries.Get(hash, k)
@@ -131,7 +131,7 @@ func (q *Queue[K]) await(s *listwatch.Signal) *parking[K] {
 }
 
 // finishLocked takes the entry off the working ones; nil when it isn't one.
-func (q *Queue[K]) finishLocked(hash uint64, k K, now int64) *entry[K] {
+func (q *Queue[K]) finishLocked(hash uint32, k K, now int64) *entry[K] {
 	e := q.entries.Get(hash, k)
 	if e == nil || e.state != Working {
 		return nil
@@ -147,8 +147,9 @@ func (q *Queue[K]) finishLocked(hash uint64, k K, now int64) *entry[K] {
 	return e
 }
 
-// settleLocked gives an entry that has left the working ones its next place.
-func (q *Queue[K]) settleLocked(e *entry[K], n end) {
+// settleLocked gives an entry that has left the working ones, and whose key has that hash, its next
+// place.
+func (q *Queue[K]) settleLocked(e *entry[K], hash uint32, n end) {
 	if e.again && !n.firm {
 		if n.again {
 			n.due = min(n.due, e.due)
@@ -161,7 +162,7 @@ func (q *Queue[K]) settleLocked(e *entry[K], n end) {
 	} else if n.again {
 		q.placeLocked(e, n.due)
 	} else {
-		q.dropLocked(e)
+		q.dropLocked(e, hash)
 	}
 	q.drainedLocked()
 }

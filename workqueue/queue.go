@@ -43,7 +43,7 @@ type Queue[K comparable] struct {
 	parked map[*entry[K]]*parking[K]
 	// now is the latest time seen.
 	now int64
-	seq uint64
+	seq uint32
 	// phase says what is still taken.
 	phase phase
 	// drained is closed when phase becomes closed.

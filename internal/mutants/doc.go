@@ -21,12 +21,13 @@
 //	test: deltafifo TestReplaceAfterQueuedDelete TestShortLivedObjectIsSwept
 //	test: informer TestListBehindQueuedChanges -race -count 3
 //	file: deltafifo/view.go
-//	-	for i := range it.queued {
-//	-		v.apply(&it.queued[i])
+//	-	for i := range queued {
+//	-		v.apply(&queued[i])
 //	-	}
+//	+	_ = queued
 //	file: deltafifo/pop.go
-//	-		it.handed = it.mark
-//	+		it.handed = 0
+//	-	q.processed = q.handed
+//	+	q.processed = 0
 //
 // Its name is unique. why says in one line what breaks. scenarios are numbers of CONTRIBUTING.md,
 // guarantees numbers of a package's doc.go; there is at least one of either, or of both.

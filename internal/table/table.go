@@ -1,7 +1,7 @@
 // Package table is a hash table of entries that hold their own key.
 //
 // It differs from a map in that the caller computes the hash: once for several operations, and
-// before it takes its lock. A slot holds no key, so a large key costs its memory once.
+// before it takes its lock. A slot takes 12 bytes and holds no key, so a large key costs its memory once.
 package table
 
 import (
@@ -19,16 +19,13 @@ type Entry[K comparable] interface {
 // Table finds entries by their key. Make one with [New]. Only Hash is safe for concurrent use.
 type Table[K comparable, E Entry[K]] struct {
 	seed maphash.Seed
-	// slots is a power of two of them, at most three quarters in use. An entry stands in the slot
-	// of its hash or in one of those that follow, and no slot between the two is free.
-	slots []slot[E]
-	len   int
-}
-
-type slot[E any] struct {
-	hash uint64
-	// entry is the zero value in a free slot.
-	entry E
+	// hashes and entries are the slots: a power of two of them, at most four fifths in use. An entry
+	// stands in the slot of its hash or in one of those that follow, and no slot between the two is
+	// free. The hash of a free one is 0. Hashes stand by themselves, so that a look for a key that is
+	// not there reads one or two cache lines.
+	hashes  []uint32
+	entries []E
+	len     int
 }
 
 // smallest is the number of slots of a table that has anything in it.
@@ -42,78 +39,76 @@ func New[K comparable, E Entry[K]]() *Table[K, E] {
 // Len returns the number of entries.
 func (t *Table[K, E]) Len() int { return t.len }
 
-// Hash returns what the other methods want to know of a key. It panics if the key holds an
-// interface whose value cannot be compared, as a map does.
-func (t *Table[K, E]) Hash(k K) uint64 { return maphash.Comparable(t.seed, k) }
+// Hash returns what the other methods want to know of a key; it is not 0. It panics if the key holds
+// an interface whose value cannot be compared, as a map does.
+func (t *Table[K, E]) Hash(k K) uint32 { return uint32(maphash.Comparable(t.seed, k)) | 1<<31 }
 
 // Get returns the entry of a key, or the zero value of E.
-func (t *Table[K, E]) Get(hash uint64, k K) (e E) {
+func (t *Table[K, E]) Get(hash uint32, k K) (e E) {
 	if t.len == 0 {
 		return e
 	}
-	mask := uint64(len(t.slots) - 1)
-	for i := hash & mask; ; i = (i + 1) & mask {
-		s := &t.slots[i]
-		if s.entry == e || s.hash == hash && s.entry.TableKey() == k {
-			return s.entry
+	mask := uint32(len(t.hashes) - 1)
+	for i := hash & mask; t.hashes[i] != 0; i = (i + 1) & mask {
+		if t.hashes[i] == hash && t.entries[i].TableKey() == k {
+			return t.entries[i]
 		}
 	}
+	return e
 }
 
 // Put takes an entry in, whose key must not be there.
-func (t *Table[K, E]) Put(hash uint64, e E) {
-	var none E
-	if (t.len+1)*4 > len(t.slots)*3 {
-		old := t.slots
-		t.slots = make([]slot[E], max(smallest, 2*len(old)))
-		for _, s := range old {
-			if s.entry != none {
-				t.put(s)
+func (t *Table[K, E]) Put(hash uint32, e E) {
+	if (t.len+1)*5 > len(t.hashes)*4 {
+		hashes, entries := t.hashes, t.entries
+		n := max(smallest, 2*len(hashes))
+		t.hashes, t.entries = make([]uint32, n), make([]E, n)
+		for i, hash := range hashes {
+			if hash != 0 {
+				t.put(hash, entries[i])
 			}
 		}
 	}
-	t.put(slot[E]{hash, e})
+	t.put(hash, e)
 	t.len++
 }
 
-func (t *Table[K, E]) put(s slot[E]) {
-	mask := uint64(len(t.slots) - 1)
-	i := s.hash & mask
-	var none E
-	for t.slots[i].entry != none {
+func (t *Table[K, E]) put(hash uint32, e E) {
+	mask := uint32(len(t.hashes) - 1)
+	i := hash & mask
+	for t.hashes[i] != 0 {
 		i = (i + 1) & mask
 	}
-	t.slots[i] = s
+	t.hashes[i], t.entries[i] = hash, e
 }
 
 // Delete takes out an entry, which must be there.
-func (t *Table[K, E]) Delete(hash uint64, e E) {
-	var none E
-	mask := uint64(len(t.slots) - 1)
+func (t *Table[K, E]) Delete(hash uint32, e E) {
+	mask := uint32(len(t.hashes) - 1)
 	free := hash & mask
-	for t.slots[free].entry != e {
+	for t.entries[free] != e { // all slots are looked at for NaN, whose hash is another each time
 		free = (free + 1) & mask
 	}
 	// Those behind move up, unless that would put them before the slot of their hash.
-	for i := (free + 1) & mask; t.slots[i].entry != none; i = (i + 1) & mask {
-		if home := t.slots[i].hash & mask; (i-home)&mask >= (i-free)&mask {
-			t.slots[free] = t.slots[i]
+	for i := (free + 1) & mask; t.hashes[i] != 0; i = (i + 1) & mask {
+		if home := t.hashes[i] & mask; (i-home)&mask >= (i-free)&mask {
+			t.hashes[free], t.entries[free] = t.hashes[i], t.entries[i]
 			free = i
 		}
 	}
-	t.slots[free] = slot[E]{}
+	var none E
+	t.hashes[free], t.entries[free] = 0, none
 	t.len--
 }
 
 // Reset takes everything out and gives the memory back.
-func (t *Table[K, E]) Reset() { t.slots, t.len = nil, 0 }
+func (t *Table[K, E]) Reset() { t.hashes, t.entries, t.len = nil, nil, 0 }
 
 // All returns the entries in no particular order. The table must not change meanwhile.
 func (t *Table[K, E]) All() iter.Seq[E] {
 	return func(yield func(E) bool) {
-		var none E
-		for i := range t.slots {
-			if t.slots[i].entry != none && !yield(t.slots[i].entry) {
+		for i, hash := range t.hashes {
+			if hash != 0 && !yield(t.entries[i]) {
 				return
 			}
 		}

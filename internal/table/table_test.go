@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestAgainstMap(t *testing.T) {
 		tab := table.New[int, *entry]()
 		hash := tab.Hash
 		if seed%2 == 0 {
-			hash = func(k int) uint64 { return tab.Hash(k) & 3 * 0x5555555555555555 }
+			hash = func(k int) uint32 { return tab.Hash(k)&3*0x55555555 | 1<<31 }
 		}
 		all := make(map[int]*entry)
 		for range 500 {
@@ -57,6 +58,19 @@ func TestAgainstMap(t *testing.T) {
 		require.Zero(t, tab.Len())
 		require.Nil(t, tab.Get(hash(1), 1))
 	}
+}
+
+func TestKeyUnlikeItself(t *testing.T) {
+	tab := table.New[any, *anyEntry]()
+	for range 100 {
+		tab.Put(tab.Hash(1), &anyEntry{1})
+		e := &anyEntry{math.NaN()}
+		tab.Put(tab.Hash(e.key), e)
+		require.Nil(t, tab.Get(tab.Hash(e.key), e.key))
+		tab.Delete(tab.Hash(e.key), e)
+		tab.Delete(tab.Hash(1), tab.Get(tab.Hash(1), 1))
+	}
+	require.Zero(t, tab.Len())
 }
 
 func TestHashPanicsLikeMap(t *testing.T) {
