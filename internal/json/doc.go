@@ -7,7 +7,9 @@
 //
 // Each type is looked at once, and read by a plan from then on. Strings of up to 64 bytes are
 // looked for among those seen lately, so that documents share them. Slices and untyped maps are
-// made once, at their final size. No unsafe code is used.
+// made once, at their final size. What was seen lately is expected next: the field behind a
+// field, the length of a type's slices. Where a value stands is reckoned from the offsets of
+// fields: memory.go says why that is right.
 //
 // # Guarantees
 //
@@ -21,14 +23,19 @@
 //     and the rest is read; data that ends early gives an error that wraps
 //     io.ErrUnexpectedEOF. (TestUnmarshalErrors)
 //  6. No part of data is kept. (TestShortStringsAreShared)
-//  7. What is kept from call to call is short strings and numbers, within fixed bounds.
-//     (TestInternIsBounded)
+//  7. What is kept from call to call is short strings, numbers and small values that an UnmarshalJSON
+//     made of short texts, within fixed bounds. (TestInternIsBounded, TestMemosAreBounded)
 //  8. No decoded value is kept besides. (TestResetKeepsNothing)
-//  9. A slice that was empty before has no spare capacity. (TestSlicesAreExact)
+//  9. A slice that was empty before has no spare capacity. (TestSlicesAreExact,
+//     TestSlicesOfLearntLengths)
 //  10. A failed or panicked call does not show in later ones. (TestUnmarshalAfterFailure)
 //  11. A skipped field is left as it was, and checked for syntax. (TestSkippedIsCheckedAndKept)
 //  12. With Integers an untyped int64 is exact. (TestIntegers)
 //  13. Calls may run at the same time. (TestUnmarshalConcurrently)
+//  14. Values copied from a remembered result share no memory that can be written to.
+//     (TestResultsAreRemembered, TestRememberedAreCopies)
+//  15. Errors, and what was read into a value that held something, are not remembered.
+//     (TestErrorsAreNotRemembered, TestHeldReceiversAreNotRemembered)
 //
 // What differs from encoding/json:
 //   - the texts of errors, and syntax errors, which are a [*SyntaxError];
@@ -36,6 +43,10 @@
 //     error behind. After an error, throw it away;
 //   - an embedded pointer to an unexported struct that has a name by its tag and is nil is an
 //     error, where encoding/json panics;
+//   - what an UnmarshalJSON makes of a zero value is taken to depend on the text alone. When that has
+//     up to 64 bytes, the type up to 128, and the result has no pointers but strings of up to 64 bytes
+//     and a [*time.Location], later values with the same text may be copies, without a call. So
+//     change time.Local, which times of Kubernetes objects take over, before the first call;
 //   - a type's UnmarshalJSON and UnmarshalText must not keep their receiver: elements of
 //     slices and maps are moved once they are read, and the place is used again.
 //

@@ -12,19 +12,75 @@ import (
 // field is a field of a struct, or of one embedded in it, that a key can name.
 type field struct {
 	name string
-	// index is the way to the field, as in [reflect.Value.FieldByIndex].
-	index []int
-	plan  *plan
+	// text is the key as it mostly stands in data, with quotes and colon. head holds its first
+	// eight bytes, as far as mask goes, tail its last eight if there are so many.
+	text             string
+	head, mask, tail uint64
+	// offset is where the field stands in its struct.
+	offset uintptr
+	// hops are the embedded pointers on the way to that, if any.
+	hops []hop
+	plan *plan
 	// next is the place in the order behind the field.
 	next int
 	// quoted is true when the value is written in a string.
 	quoted bool
+	// direct is true when it is not, and there are no hops.
+	direct bool
 
-	typ reflect.Type
+	// index is the way to the field, as in [reflect.Value.FieldByIndex].
+	index []int
+	typ   reflect.Type
 	// tagged is true when the name comes from the tag.
 	tagged bool
 	// hidden is true for an embedded struct that isn't exported: its methods can't be called.
 	hidden bool
+}
+
+// hop is an embedded pointer, at offset in a struct, on the way to a field of what it points to.
+type hop struct {
+	offset uintptr
+	typ    reflect.Type
+	// sealed is true when it isn't exported, and can't be set.
+	sealed bool
+}
+
+// locate finds the way to the field from a value of the struct type t.
+func (f *field) locate(t reflect.Type) {
+	sealed := false
+	for _, i := range f.index {
+		if t.Kind() == reflect.Pointer {
+			f.hops = append(f.hops, hop{f.offset, t.Elem(), sealed})
+			f.offset, t = 0, t.Elem()
+		}
+		sf := t.Field(i)
+		f.offset, t, sealed = f.offset+sf.Offset, sf.Type, !sf.IsExported()
+	}
+}
+
+// write sets the field's text.
+func (f *field) write() {
+	f.text = `"` + f.name + `":`
+	n := len(f.text)
+	f.head, f.mask = binary.LittleEndian.Uint64([]byte(f.text+"       ")), ^uint64(0)
+	if n < 8 {
+		f.mask = 1<<(8*n) - 1
+		f.head &= f.mask
+	} else {
+		f.tail = binary.LittleEndian.Uint64([]byte(f.text[n-8:]))
+	}
+}
+
+// beginsAt reports whether the head of the field's text stands in data at i.
+func (f *field) beginsAt(data []byte, i int) bool {
+	return i+8 <= len(data) && binary.LittleEndian.Uint64(data[i:])&f.mask == f.head
+}
+
+// endsAt reports whether the rest of a text that begins at i stands there, too.
+func (f *field) endsAt(data []byte, i int) bool {
+	n := len(f.text)
+	return n <= 8 || i+n <= len(data) && binary.LittleEndian.Uint64(data[i+n-8:]) == f.tail &&
+		(n <= 16 || string(data[i+8:i+n-8]) == f.text[8:n-8])
 }
 
 // guesses is how many fields that may be left out are tried before the table is.
@@ -39,6 +95,8 @@ type fieldSet struct {
 	shift int
 	// folded finds them by the key without regard to case.
 	folded map[string]*field
+	// slot is where a state keeps what it expects.
+	slot int
 }
 
 // fieldsLocked returns the fields of the struct type t.
@@ -48,14 +106,17 @@ func (c *planCache) fieldsLocked(t reflect.Type) *fieldSet {
 	for size < 4*len(fields) {
 		size, shift = size*2, shift-1
 	}
-	set := &fieldSet{order: fields, table: make([]*field, size), shift: shift, folded: make(map[string]*field, len(fields))}
+	set := &fieldSet{order: fields, table: make([]*field, size), shift: shift, folded: make(map[string]*field, len(fields)), slot: c.slotLocked()}
 	for i, f := range fields {
 		f.next = i + 1
+		f.locate(t)
+		f.write()
+		f.direct = !f.quoted && f.hops == nil
 		switch {
 		case !f.hidden:
 			f.plan = c.valueLocked(f.typ)
 		case f.typ.Kind() == reflect.Pointer:
-			f.plan = &plan{op: opPointer, typ: f.typ, elem: c.kindLocked(f.typ.Elem())}
+			f.plan = &plan{op: opPointer, typ: f.typ, size: f.typ.Size(), elem: c.kindLocked(f.typ.Elem()), sealed: true}
 		default:
 			f.plan = c.kindLocked(f.typ)
 		}
@@ -71,12 +132,10 @@ func (c *planCache) fieldsLocked(t reflect.Type) *fieldSet {
 	return set
 }
 
-// guess returns the field whose key stands at data[start:], up to its closing quote, if it is
-// one of the next few in order.
-func (fs *fieldSet) guess(data []byte, start, order int) *field {
+// guess returns the field whose text stands in data at i if it is one of the next few in order.
+func (fs *fieldSet) guess(data []byte, i, order int) *field {
 	for _, f := range fs.order[order:min(order+guesses, len(fs.order))] {
-		end := start + len(f.name)
-		if end < len(data) && data[end] == '"' && string(data[start:end]) == f.name {
+		if f.beginsAt(data, i) && f.endsAt(data, i) {
 			return f
 		}
 	}

@@ -15,92 +15,132 @@ func (s *state) key() ([]byte, bool) {
 }
 
 // structure reads an object into a struct.
-func (s *state) structure(p *plan, v reflect.Value) bool {
+func (s *state) structure(p *plan, v address) bool {
 	if !s.down() {
 		return false
 	}
 	if s.peek() == '}' {
 		return s.up()
 	}
-	place := s.skip
+	place, expected := s.skip, s.expectedOf(p.fields)
 	for order := 0; ; {
-		f, ok := s.fieldKey(p.fields, order)
-		if !ok {
-			return false
-		}
-		if f == nil {
-			ok = s.pass()
-		} else {
-			clean := s.saved == nil
-			ok = s.field(f, v)
-			if clean && s.saved != nil {
-				s.within(f.name)
+		f := expected[order]
+		if f == nil || !f.beginsAt(s.data, s.i) || !f.endsAt(s.data, s.i) {
+			var ok bool
+			if f, ok = s.fieldKey(p.fields, expected, order); !ok {
+				return false
 			}
+		} else {
+			s.i += len(f.text)
+			if s.skip != nil {
+				s.skip = s.skip.below(f.name)
+			}
+		}
+		if f != nil {
 			order = f.next
 		}
-		if !ok {
+		if !s.member(f, v) {
 			return false
 		}
 		s.skip = place
-		if more, ok := s.next('}'); !ok {
-			return false
-		} else if !more {
+		switch s.peek() {
+		case ',':
+			s.i++
+		case '}':
 			return s.up()
+		default:
+			return s.fail("neither comma nor end behind an element")
 		}
 	}
 }
 
-// fieldKey reads a key and returns its field, or nil when the value is to be skipped. Fields
-// from order on are tried first.
-func (s *state) fieldKey(fields *fieldSet, order int) (*field, bool) {
-	if s.skip == nil && s.peek() == '"' {
-		if f := fields.guess(s.data, s.i+1, order); f != nil {
-			s.i += len(f.name) + 2
-			return f, s.colon()
+// expectedOf returns, for each place in the order of fields, the field that came there last.
+func (s *state) expectedOf(fields *fieldSet) []*field {
+	if fields.slot < len(s.expected) {
+		if e := s.expected[fields.slot]; e != nil {
+			return e
 		}
+	}
+	e := make([]*field, len(fields.order)+1)
+	copy(e, fields.order)
+	for fields.slot >= len(s.expected) {
+		s.expected = append(s.expected, nil)
+	}
+	s.expected[fields.slot] = e
+	return e
+}
+
+// member reads the value of the field f of v. It skips one that has no field, or is to be skipped.
+func (s *state) member(f *field, v address) bool {
+	if f == nil || s.skip != nil && s.skip.here {
+		return s.pass()
+	}
+	clean := s.saved == nil
+	var ok bool
+	if f.direct {
+		ok = s.value(f.plan, at(v, f.offset))
+	} else {
+		ok = s.field(f, v)
+	}
+	if clean && s.saved != nil {
+		s.within(f.name)
+	}
+	return ok
+}
+
+// fieldKey reads a key that is not the one expected at this place in the order, and returns its
+// field, or nil when there is none.
+func (s *state) fieldKey(fields *fieldSet, expected []*field, order int) (*field, bool) {
+	s.peek()
+	if f := fields.guess(s.data, s.i, order); f != nil {
+		expected[order] = f
+		s.i += len(f.text)
+		if s.skip != nil {
+			s.skip = s.skip.below(f.name)
+		}
+		return f, true
 	}
 	key, ok := s.key()
 	if !ok {
 		return nil, false
 	}
 	if s.skip != nil {
-		s.skip = s.skip.below(key)
-		if s.skip != nil && s.skip.here {
-			return nil, true
-		}
+		s.skip = s.skip.below(string(key))
 	}
-	return fields.find(key), true
+	f := fields.find(key)
+	if f != nil {
+		expected[order] = f
+	}
+	return f, true
 }
 
 // field reads a value into the field f of v. Pointers to embedded structs on the way are made.
-func (s *state) field(f *field, v reflect.Value) bool {
-	v = v.Field(f.index[0])
-	for _, i := range f.index[1:] {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				if !v.CanSet() {
-					return s.unreachable(v.Type())
-				}
-				v.Set(reflect.New(v.Type().Elem()))
+func (s *state) field(f *field, v address) bool {
+	for _, h := range f.hops {
+		to := as[address](at(v, h.offset))
+		if *to == nil {
+			if h.sealed {
+				return s.unreachable(h.typ)
 			}
-			v = v.Elem()
+			*to = reflect.New(h.typ).UnsafePointer()
 		}
-		v = v.Field(i)
+		v = *to
 	}
+	v = at(v, f.offset)
 	if f.quoted {
 		return s.quoted(f.plan, v)
 	}
 	return s.value(f.plan, v)
 }
 
-// unreachable skips a value for an embedded pointer that can't be set.
+// unreachable skips a value for an embedded pointer to a t that can't be set.
 func (s *state) unreachable(t reflect.Type) bool {
-	s.save(fmt.Errorf("json: embedded pointer to unexported struct %v cannot be set", t.Elem()))
+	s.save(fmt.Errorf("json: embedded pointer to unexported struct %v cannot be set", t))
 	return s.pass()
 }
 
 // mapping reads an object into a map, and adds to it when it is there.
-func (s *state) mapping(p *plan, v reflect.Value) bool {
+func (s *state) mapping(p *plan, v address) bool {
 	if !s.down() {
 		return false
 	}
@@ -108,38 +148,28 @@ func (s *state) mapping(p *plan, v reflect.Value) bool {
 	var ok bool
 	switch p.op {
 	case opUntypedMap:
-		var held map[string]any
-		if !v.IsNil() {
-			held = v.Convert(untypedMapType).Interface().(map[string]any)
-		}
-		m, read := s.untypedObject(held)
-		if read && held == nil {
-			v.Set(reflect.ValueOf(m))
+		held := as[map[string]any](v)
+		m, read := s.untypedObject(*held)
+		if read {
+			*held = m
 		}
 		return read
 	case opStringMap:
-		var m map[string]string
-		if v.IsNil() {
-			m = make(map[string]string)
-			v.Set(reflect.ValueOf(m))
-		} else {
-			m = v.Convert(stringMapType).Interface().(map[string]string)
+		held := as[map[string]string](v)
+		if *held == nil {
+			*held = make(map[string]string)
 		}
-		ok = s.stringMap(m)
+		ok = s.stringMap(*held)
 	default:
-		if v.IsNil() {
-			v.Set(reflect.MakeMap(p.typ))
+		m := reflected(p, v)
+		if m.IsNil() {
+			m.Set(reflect.MakeMap(p.typ))
 		}
-		ok = s.anyMap(p, v)
+		ok = s.anyMap(p, m)
 	}
 	s.skip = place
 	return ok && s.up()
 }
-
-var (
-	stringMapType  = reflect.TypeFor[map[string]string]()
-	untypedMapType = reflect.TypeFor[map[string]any]()
-)
 
 // stringMap reads the members of an object of strings.
 func (s *state) stringMap(m map[string]string) bool {
@@ -152,7 +182,7 @@ func (s *state) stringMap(m map[string]string) bool {
 		if !ok {
 			return false
 		}
-		skip := place.below(key)
+		skip := place.below(string(key))
 		name := s.intern(key)
 		switch c := s.peek(); {
 		case skip != nil && skip.here:
@@ -179,13 +209,14 @@ func (s *state) stringMap(m map[string]string) bool {
 }
 
 // anyMap reads the members of an object into a map whose keys are strings.
-func (s *state) anyMap(p *plan, v reflect.Value) bool {
+func (s *state) anyMap(p *plan, m reflect.Value) bool {
 	if s.peek() == '}' {
 		return true
 	}
 	k := s.take(p)
-	if !k.key.IsValid() {
-		k = scratch{key: reflect.New(p.typ.Key()).Elem(), items: reflect.New(p.typ.Elem()).Elem()}
+	if k == nil {
+		item := reflect.New(p.typ.Elem())
+		k = &scratch{key: reflect.New(p.typ.Key()).Elem(), items: item.Elem(), first: item.UnsafePointer()}
 	}
 	place := s.skip
 	for {
@@ -193,13 +224,13 @@ func (s *state) anyMap(p *plan, v reflect.Value) bool {
 		if !ok {
 			return false
 		}
-		s.skip = place.below(key)
+		s.skip = place.below(string(key))
 		if s.skip != nil && s.skip.here {
 			ok = s.pass()
 		} else {
 			k.key.SetString(s.intern(key))
-			if ok = s.value(p.elem, k.items); ok {
-				v.SetMapIndex(k.key, k.items)
+			if ok = s.value(p.elem, k.first); ok {
+				m.SetMapIndex(k.key, k.items)
 				k.items.SetZero()
 			}
 		}

@@ -7,55 +7,47 @@ import (
 
 // pass reads a value and drops it. It finds what is wrong in it as any reader would.
 func (s *state) pass() bool {
-	bottom := s.depth
+	bottom, object := s.depth, false
 	for {
-		c := s.peek()
-		var ok bool
-		if c == '{' || c == '[' {
-			ok = s.passInto(c)
-		} else {
-			ok = s.passScalar(c)
+		if object && !s.passKey() {
+			return false
 		}
-		if !ok || s.depth == bottom {
-			return ok
+		switch c := s.peek(); c {
+		case '"':
+			if !s.passString() {
+				return false
+			}
+		case '{', '[':
+			if !s.down() {
+				return false
+			}
+			object = c == '{'
+			s.nested.set(s.depth, object)
+			if s.peek() != c+2 {
+				continue
+			}
+			s.up()
+		default:
+			if !s.passScalar(c) {
+				return false
+			}
 		}
 		if more, ok := s.passEnds(bottom); !more {
 			return ok
 		}
+		object = s.nested.get(s.depth)
 	}
 }
 
-// passInto enters an array or object that begins with c, up to the first value in it, or
-// behind an empty one, which is a value then.
-func (s *state) passInto(c byte) bool {
-	for {
-		if !s.down() {
-			return false
-		}
-		s.nested.set(s.depth, c == '{')
-		if s.peek() == c+2 {
-			return s.up()
-		}
-		if c == '{' && !s.passKey() {
-			return false
-		}
-		c = s.peek()
-		if c != '{' && c != '[' {
-			return s.passScalar(c)
-		}
-	}
-}
-
-// passEnds reads what follows a value: ends of arrays and objects down to bottom, or a comma,
-// with the key behind it. more is false at the end of it all, and after a failure.
+// passEnds reads the ends of arrays and objects, down to bottom or up to a comma, and that. more
+// is false at the end of it all, and after a failure.
 func (s *state) passEnds(bottom int) (more, ok bool) {
 	for s.depth > bottom {
 		object := s.nested.get(s.depth)
 		switch c := s.peek(); {
 		case c == ',':
 			s.i++
-			ok := !object || s.passKey()
-			return ok, ok
+			return true, true
 		case object && c == '}' || !object && c == ']':
 			s.up()
 		default:
@@ -70,14 +62,19 @@ func (s *state) passKey() bool {
 	if s.peek() != '"' {
 		return s.fail("no key where one must be")
 	}
-	return s.passString() && s.colon()
+	if !s.passString() {
+		return false
+	}
+	if s.i < len(s.data) && s.data[s.i] == ':' {
+		s.i++
+		return true
+	}
+	return s.colon()
 }
 
-// passScalar reads a value that is neither object nor array and begins with c.
+// passScalar reads a value that begins with c and is neither object, array nor string.
 func (s *state) passScalar(c byte) bool {
 	switch c {
-	case '"':
-		return s.passString()
 	case 't', 'f':
 		_, ok := s.boolean(c)
 		return ok

@@ -47,7 +47,14 @@ type plan struct {
 	// slot is where a state keeps the scratch of the plan, limit how many items that has.
 	slot  int
 	limit int
-	empty reflect.Value
+	// pointers is set for a type with an UnmarshalJSON whose results may be remembered.
+	pointers *pointers
+	// size is what a value of the type takes.
+	size uintptr
+	// sealed is true for an embedded pointer that isn't exported: it can't be set.
+	sealed bool
+	// empty is the slice that [] is read as.
+	empty sliceHeader
 }
 
 var (
@@ -111,16 +118,15 @@ func (c *planCache) methodsLocked(t reflect.Type) *plan {
 	if p := c.methods[t]; p != nil {
 		return p
 	}
-	var o op
+	p := &plan{typ: t.Elem(), size: t.Elem().Size()}
 	switch {
 	case t.Implements(unmarshalerType):
-		o = opUnmarshaler
+		p.op, p.pointers, p.slot = opUnmarshaler, pointersOf(p.typ), c.slotLocked()
 	case t.Implements(textType):
-		o = opText
+		p.op = opText
 	default:
 		return nil
 	}
-	p := &plan{op: o, typ: t.Elem()}
 	c.methods[t] = p
 	return p
 }
@@ -130,7 +136,7 @@ func (c *planCache) kindLocked(t reflect.Type) *plan {
 	if p := c.kinds[t]; p != nil {
 		return p
 	}
-	p := &plan{typ: t}
+	p := &plan{typ: t, size: t.Size()}
 	c.kinds[t] = p
 	switch t.Kind() {
 	case reflect.Bool:
@@ -169,7 +175,9 @@ func (c *planCache) sliceLocked(p *plan) {
 	elem := p.typ.Elem()
 	p.op, p.elem = opSlice, c.valueLocked(elem)
 	p.base64 = elem.Kind() == reflect.Uint8
-	p.empty = reflect.MakeSlice(p.typ, 0, 0)
+	empty := reflect.New(p.typ)
+	empty.Elem().Set(reflect.MakeSlice(p.typ, 0, 0))
+	p.empty = *as[sliceHeader](empty.UnsafePointer())
 	p.limit = min(max(maxScratch/max(int(elem.Size()), 1), minItems), maxItems)
 	p.slot = c.slotLocked()
 }

@@ -2,14 +2,12 @@ package json
 
 import (
 	"encoding"
-	stdjson "encoding/json"
 	"fmt"
-	"reflect"
 )
 
 // quoted reads the value of a field with the option "string": a string that holds the value,
 // or null.
-func (s *state) quoted(p *plan, v reflect.Value) bool {
+func (s *state) quoted(p *plan, v address) bool {
 	switch s.peek() {
 	case 'n':
 		return s.value(p, v)
@@ -27,7 +25,7 @@ func (s *state) misquoted(item []byte, p *plan) {
 }
 
 // unquoted stores what stood in the string. Nobody has checked its syntax.
-func (s *state) unquoted(p *plan, v reflect.Value, item []byte) bool {
+func (s *state) unquoted(p *plan, v address, item []byte) bool {
 	null := string(item) == "null"
 	switch {
 	case len(item) == 0:
@@ -35,21 +33,19 @@ func (s *state) unquoted(p *plan, v reflect.Value, item []byte) bool {
 		return true
 	case p.op == opPointer && item[0] == 'n':
 		if null {
-			v.SetZero()
+			setNil(p, v)
 		} else {
 			s.misquoted(item, p)
 		}
 		return true
 	case p.op == opPointer:
-		if v.IsNil() {
-			v.Set(reflect.New(p.typ.Elem()))
+		to := as[address](v)
+		if *to == nil {
+			*to = made(p.elem)
 		}
-		return s.unquoted(p.elem, v.Elem(), item)
+		return s.unquoted(p.elem, *to, item)
 	case p.op == opUnmarshaler:
-		if err := v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(item); err != nil {
-			return s.stop(err)
-		}
-		return true
+		return s.unmarshal(p, v, item)
 	case null:
 		return true
 	}
@@ -58,17 +54,17 @@ func (s *state) unquoted(p *plan, v reflect.Value, item []byte) bool {
 }
 
 // unquotedScalar stores a boolean, a number or a string within the string.
-func (s *state) unquotedScalar(p *plan, v reflect.Value, item []byte) {
+func (s *state) unquotedScalar(p *plan, v address, item []byte) {
 	text, isText := unquote(item)
 	switch {
 	case p.op == opText && isText:
-		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(text); err != nil {
+		if err := methods(p, v).(encoding.TextUnmarshaler).UnmarshalText(text); err != nil {
 			s.stop(err)
 		}
 	case p.op == opBool && (string(item) == "true" || string(item) == "false"):
-		v.SetBool(item[0] == 't')
+		*as[bool](v) = item[0] == 't'
 	case isText && (p.op == opString || p.op == opNumber && isNumber(text)):
-		v.SetString(s.intern(text))
+		*as[string](v) = s.intern(text)
 	case (p.op == opInt || p.op == opUint || p.op == opFloat || p.op == opNumber) && (item[0] == '-' || item[0]-'0' <= 9):
 		s.setNumber(p, v, item, false)
 	default:

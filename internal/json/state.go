@@ -58,13 +58,25 @@ type state struct {
 	pairs   []pair
 	strings *stringTable
 	values  *valueTable
-	scratch []scratch
+	scratch []*scratch
+	// expected holds what expectedOf returns, by the slots of the field sets.
+	expected [][]*field
+	// memos are those of the plans, by their slots.
+	memos []*memo
 }
 
 // scratch holds zero values of a plan's types between uses.
 type scratch struct {
 	// items is a slice of full length, or a map's element.
 	items reflect.Value
+	// first is the address of the first item.
+	first address
+	// spare is an empty slice that is used to make others, header its memory.
+	spare  reflect.Value
+	header *sliceHeader
+	// last is the length of the last slice, sure when the one before was as long.
+	last int
+	sure bool
 	// key is a map's key.
 	key reflect.Value
 }
@@ -92,7 +104,7 @@ func (s *state) reset() {
 }
 
 // document reads the whole of data into v.
-func (s *state) document(p *plan, v reflect.Value) error {
+func (s *state) document(p *plan, v address) error {
 	if !s.value(p, v) {
 		return s.err
 	}
@@ -104,18 +116,18 @@ func (s *state) document(p *plan, v reflect.Value) error {
 }
 
 // take returns the scratch of a plan, which is no longer there for others until give. It is
-// empty at first, and when the plan is in use further up.
-func (s *state) take(p *plan) scratch {
+// nil at first, and when the plan is in use further up.
+func (s *state) take(p *plan) *scratch {
 	if p.slot >= len(s.scratch) {
-		s.scratch = append(s.scratch, make([]scratch, p.slot+1-len(s.scratch))...)
+		s.scratch = append(s.scratch, make([]*scratch, p.slot+1-len(s.scratch))...)
 	}
 	k := s.scratch[p.slot]
-	s.scratch[p.slot] = scratch{}
+	s.scratch[p.slot] = nil
 	return k
 }
 
 // give returns scratch whose values are zero again.
-func (s *state) give(p *plan, k scratch) { s.scratch[p.slot] = k }
+func (s *state) give(p *plan, k *scratch) { s.scratch[p.slot] = k }
 
 // fail ends the run at i. It returns false.
 func (s *state) fail(what string) bool {

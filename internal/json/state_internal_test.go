@@ -17,7 +17,7 @@ func TestResetKeepsNothing(t *testing.T) {
 		s := newState()
 		var target any
 		s.data = []byte(document)
-		_ = s.document(plans.of(reflect.TypeFor[*any]()), reflect.ValueOf(&target).Elem())
+		_ = s.document(plans.of(reflect.TypeFor[*any]()), address(&target))
 		s.reset()
 		require.Zero(t, s.data)
 		require.LessOrEqual(t, cap(s.text), maxKeptText)
@@ -47,4 +47,39 @@ func TestInternIsBounded(t *testing.T) {
 	for _, kept := range s.strings {
 		require.LessOrEqual(t, len(kept), maxInterned)
 	}
+}
+
+type numbered struct {
+	Text   string
+	Number int
+}
+
+func (n *numbered) UnmarshalJSON(b []byte) error {
+	n.Text = string(b)
+	return nil
+}
+
+// There are at most memoSize results of a type, of texts and strings of at most maxInterned bytes.
+func TestMemosAreBounded(t *testing.T) {
+	s := newState()
+	p := plans.of(reflect.TypeFor[*numbered]())
+	for i := range 10 * memoSize {
+		text := "1" + fmt.Sprintf("%0*d", i%100, i)
+		s.data, s.i = []byte(text), 0
+		var v numbered
+		require.True(t, s.value(p, address(&v)))
+		require.Equal(t, numbered{Text: text}, v)
+	}
+	m := s.memos[p.slot]
+	require.Equal(t, memoSize, m.results.Len())
+	require.Len(t, m.texts, memoSize)
+	remembered := 0
+	for i, text := range m.texts {
+		require.LessOrEqual(t, len(text), maxInterned)
+		require.Equal(t, text, m.results.Index(i).Interface().(numbered).Text)
+		if text != "" {
+			remembered++
+		}
+	}
+	require.Greater(t, remembered, memoSize/2)
 }

@@ -68,7 +68,7 @@ func (s *state) untypedObject(m map[string]any) (map[string]any, bool) {
 			return nil, false
 		}
 		if place != nil {
-			s.skip = place.below(key)
+			s.skip = place.below(string(key))
 		}
 		if s.skip != nil && s.skip.here {
 			ok = s.pass()

@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// value reads a value into v, which is addressable and of the plan's type.
-func (s *state) value(p *plan, v reflect.Value) bool {
+// value reads a value into v, which is of the plan's type.
+func (s *state) value(p *plan, v address) bool {
 	c := s.peek()
 	switch p.op {
 	case opString:
 		if c == '"' {
 			b, ok := s.str()
 			if ok {
-				v.SetString(s.intern(b))
+				*as[string](v) = s.intern(b)
 			}
 			return ok
 		}
@@ -33,7 +33,7 @@ func (s *state) value(p *plan, v reflect.Value) bool {
 			return s.slice(p, v)
 		}
 		if c == '"' && p.base64 {
-			return s.bytes(v)
+			return s.bytes(as[[]byte](v))
 		}
 	case opStringMap, opUntypedMap, opMap:
 		if c == '{' {
@@ -44,55 +44,50 @@ func (s *state) value(p *plan, v reflect.Value) bool {
 			return s.array(p, v)
 		}
 	case opAny:
-		return s.anything(v)
+		return s.anything(as[any](v))
 	case opUnmarshaler:
-		return s.unmarshaler(v)
+		return s.unmarshaler(p, v)
 	case opText:
 		if c == '"' {
-			return s.textUnmarshaler(v)
+			return s.textUnmarshaler(p, v)
 		}
 	case opStd:
-		return s.std(v)
+		return s.std(methods(p, v))
 	default:
 		if c != 'n' {
 			return s.scalar(p, v, c)
 		}
 	}
 	if c == 'n' {
-		return s.null(v)
+		return s.null(p, v)
 	}
 	return s.mismatch(c, p.typ)
 }
 
 // anything reads a value into an empty interface. One that holds a pointer is read into what
 // that points to.
-func (s *state) anything(v reflect.Value) bool {
-	if !v.IsNil() && v.Elem().Kind() == reflect.Pointer {
+func (s *state) anything(v *any) bool {
+	if *v != nil && reflect.TypeOf(*v).Kind() == reflect.Pointer {
 		return s.std(v)
 	}
 	x, ok := s.untyped()
-	if !ok {
-		return false
+	if ok {
+		*v = x
 	}
-	if x == nil {
-		v.SetZero()
-	} else {
-		v.Set(reflect.ValueOf(x))
-	}
-	return true
+	return ok
 }
 
 // scalar reads a boolean or a number that begins with c.
-func (s *state) scalar(p *plan, v reflect.Value, c byte) bool {
+func (s *state) scalar(p *plan, v address, c byte) bool {
 	if p.op == opBool && (c == 't' || c == 'f') {
 		b, ok := s.boolean(c)
 		if ok {
-			v.SetBool(b)
+			*as[bool](v) = b
 		}
 		return ok
 	}
 	if p.op == opNumber && c == '"' {
-		return s.quotedNumber(v)
+		return s.quotedNumber(as[string](v))
 	}
 	if p.op == opBool || p.op == opNone || c != '-' && c-'0' > 9 {
 		return s.mismatch(c, p.typ)
@@ -107,7 +102,7 @@ func (s *state) scalar(p *plan, v reflect.Value, c byte) bool {
 
 // setNumber sets v to a number. integral promises that literal is of digits alone, but for a
 // minus in front.
-func (s *state) setNumber(p *plan, v reflect.Value, literal []byte, integral bool) {
+func (s *state) setNumber(p *plan, v address, literal []byte, integral bool) {
 	n, easy := int64(0), false
 	if integral {
 		n, easy = small(literal)
@@ -119,7 +114,7 @@ func (s *state) setNumber(p *plan, v reflect.Value, literal []byte, integral boo
 			n, err = strconv.ParseInt(string(literal), 10, 64)
 		}
 		if err == nil && n<<(64-p.bits)>>(64-p.bits) == n {
-			v.SetInt(n)
+			setInt(p, v, n)
 			return
 		}
 	case opUint:
@@ -128,28 +123,28 @@ func (s *state) setNumber(p *plan, v reflect.Value, literal []byte, integral boo
 			u, err = strconv.ParseUint(string(literal), 10, 64)
 		}
 		if err == nil && u<<(64-p.bits)>>(64-p.bits) == u {
-			v.SetUint(u)
+			setUint(p, v, u)
 			return
 		}
 	case opFloat:
 		// An integer that a float64 holds exactly is rounded once, when it becomes a float32.
 		if easy && n < 1<<53 && n > -1<<53 {
-			v.SetFloat(float64(n))
+			setFloat(p, v, float64(n))
 			return
 		}
 		if f, err := strconv.ParseFloat(string(literal), p.bits); err == nil {
-			v.SetFloat(f)
+			setFloat(p, v, f)
 			return
 		}
 	case opNumber:
-		v.SetString(s.intern(literal))
+		*as[string](v) = s.intern(literal)
 		return
 	}
 	s.outOfRange(literal, p.typ)
 }
 
 // quotedNumber reads a string that holds a number.
-func (s *state) quotedNumber(v reflect.Value) bool {
+func (s *state) quotedNumber(v *string) bool {
 	b, ok := s.str()
 	if !ok {
 		return false
@@ -157,7 +152,7 @@ func (s *state) quotedNumber(v reflect.Value) bool {
 	if !isNumber(b) {
 		return s.stop(&stdjson.UnmarshalTypeError{Value: "string " + strconv.Quote(string(b)), Type: numberType, Offset: int64(s.i)})
 	}
-	v.SetString(s.intern(b))
+	*v = s.intern(b)
 	return true
 }
 
@@ -170,66 +165,53 @@ func isNumber(b []byte) bool {
 
 // null reads null, of which the first byte has been seen. Types that can't be nil stay as
 // they are.
-func (s *state) null(v reflect.Value) bool {
+func (s *state) null(p *plan, v address) bool {
 	if !s.literal("null") {
 		return false
 	}
-	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice:
-		if v.CanSet() {
-			v.SetZero()
-		}
+	if !p.sealed {
+		setNil(p, v)
 	}
 	return true
 }
 
 // pointer reads into what v points to, which is made when v is nil.
-func (s *state) pointer(p *plan, v reflect.Value) bool {
-	if v.IsNil() {
-		if !v.CanSet() {
-			return s.unreachable(p.typ)
+func (s *state) pointer(p *plan, v address) bool {
+	to := as[address](v)
+	if *to == nil {
+		if p.sealed {
+			return s.unreachable(p.typ.Elem())
 		}
-		v.Set(reflect.New(p.typ.Elem()))
+		*to = made(p.elem)
 	}
-	return s.value(p.elem, v.Elem())
+	return s.value(p.elem, *to)
 }
 
-func (s *state) unmarshaler(v reflect.Value) bool {
-	raw, ok := s.raw()
-	if !ok {
-		return false
-	}
-	if err := v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(raw); err != nil {
-		return s.stop(err)
-	}
-	return true
-}
-
-func (s *state) textUnmarshaler(v reflect.Value) bool {
+func (s *state) textUnmarshaler(p *plan, v address) bool {
 	b, ok := s.str()
 	if !ok {
 		return false
 	}
-	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(b); err != nil {
+	if err := methods(p, v).(encoding.TextUnmarshaler).UnmarshalText(b); err != nil {
 		return s.stop(err)
 	}
 	return true
 }
 
-// std has encoding/json read the value.
-func (s *state) std(v reflect.Value) bool {
+// std has encoding/json read the value into what v points to.
+func (s *state) std(v any) bool {
 	raw, ok := s.raw()
 	if !ok {
 		return false
 	}
-	if err := stdjson.Unmarshal(raw, v.Addr().Interface()); err != nil {
+	if err := stdjson.Unmarshal(raw, v); err != nil {
 		s.save(err)
 	}
 	return true
 }
 
 // bytes reads a string of base64.
-func (s *state) bytes(v reflect.Value) bool {
+func (s *state) bytes(v *[]byte) bool {
 	b, ok := s.str()
 	if !ok {
 		return false
@@ -240,6 +222,6 @@ func (s *state) bytes(v reflect.Value) bool {
 		s.save(err)
 		return true
 	}
-	v.SetBytes(out[:n])
+	*v = out[:n]
 	return true
 }

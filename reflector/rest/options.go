@@ -69,7 +69,9 @@ type Options struct {
 	Skip []string
 	// Decode decodes the JSON of one object into v, a *T. data is lent: it must not be kept. It
 	// must not be set together with Skip. Defaults to a decoder with the results of
-	// encoding/json, but that a whole number becomes an int64 where the type leaves it open.
+	// encoding/json, but that a whole number becomes an int64 where the type leaves it open, and
+	// that an UnmarshalJSON may be left out when it has just made a small value without pointers,
+	// such as a time or a quantity, of the same short text.
 	Decode func(data []byte, v any) error
 	// Clock says when a token is old and when a Retry-After date is. Defaults to the real one.
 	Clock clock.Clock
