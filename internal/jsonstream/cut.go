@@ -64,13 +64,16 @@ func (s *Scanner) member(m *Member) error {
 	}
 	held := s.hold
 	s.hold = -1
-	if m.Slot == 0 {
+	if m.Slot == 0 || m.First && s.cut.fields[m.Slot].set {
 		return nil
 	}
 	switch {
 	case s.mark >= 0:
 		if string(s.buf[s.mark+from:s.pos]) != "null" {
 			s.cut.fields[m.Slot] = field{set: true, from: from, to: s.pos - s.mark}
+			if s.wanted--; s.wanted == 0 {
+				return errEnough
+			}
 		}
 	case held >= 0:
 		if b := s.buf[held:s.pos]; string(b) != "null" {

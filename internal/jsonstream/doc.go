@@ -8,7 +8,8 @@
 // # Usage
 //
 // A [Scanner] reads values: Cut takes one as bytes with the fields of a [Shape], Object and
-// Array walk into one, Skip passes one over, End makes sure that nothing follows.
+// Array walk into one, Skip passes one over, End makes sure that nothing follows. [Head], [Find] and
+// [Compact] are for values that are in memory.
 //
 // # Guarantees
 //
@@ -20,6 +21,7 @@
 //     fields are still found. (TestCutTooLarge, TestTooLargeCostsNoMemory)
 //  5. The stream is never read while a whole value is there, and before is called first.
 //     (TestErrorsOfTheStreamAndOfBefore)
+//  6. Of valid JSON in memory [Find] and [Compact] make what encoding/json makes of it. (FuzzValid)
 //
 // # Concurrency
 //

@@ -1,6 +1,7 @@
 package jsonstream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -40,10 +41,12 @@ type Scanner struct {
 	offset   int64 // of buf[0] in the stream
 	err      error // what src has ended with
 
-	cut   *Value
-	mark  int // where the value being cut begins; -1: nothing is being kept
-	hold  int // where a key or a field begins that is needed beyond a read; -1: none
-	depth int
+	cut  *Value
+	mark int // where the value being cut begins; -1: nothing is being kept
+	// wanted is how many more fields end the search; 0 or less: all of the value is looked at.
+	wanted int
+	hold   int // where a key or a field begins that is needed beyond a read; -1: none
+	depth  int
 	// kinds has a bit for each open bracket of a value that is passed over: 1 for a brace.
 	kinds [mostDepth/64 + 1]uint64
 }
@@ -55,6 +58,18 @@ type Scanner struct {
 func New(src io.Reader, limit int64, before func() error) *Scanner {
 	return &Scanner{src: src, before: before, limit: min(limit, mostLimit), mark: -1, hold: -1}
 }
+
+// Line returns what is in memory up to the next line break, without using it up; nil when there is
+// none. It is lent as what is cut is.
+func (s *Scanner) Line() []byte {
+	if n := bytes.IndexByte(s.buf[s.pos:s.end], '\n'); n >= 0 {
+		return s.buf[s.pos : s.pos+n : s.pos+n]
+	}
+	return nil
+}
+
+// Use uses up n bytes that Line has returned.
+func (s *Scanner) Use(n int) { s.pos += n }
 
 // Offset is the number of bytes that have been used.
 func (s *Scanner) Offset() int64 { return s.offset + int64(s.pos) }
@@ -154,13 +169,13 @@ func (s *Scanner) fill() error {
 	if s.err != nil {
 		return s.err
 	}
-	s.overflow()
-	s.shift()
 	if s.before != nil {
 		if s.err = s.before(); s.err != nil {
 			return s.err
 		}
 	}
+	s.overflow()
+	s.shift()
 	room := s.buf[s.end:min(len(s.buf), s.end+mostRead)]
 	for range 100 {
 		n, err := s.src.Read(room)
@@ -214,7 +229,7 @@ func (s *Scanner) shift() {
 		size = firstRead
 	case size > keepBytes && kept < mostRead:
 		size = mostRead * 2
-	case kept == 0 && s.end == size && size < mostRead:
+	case s.end == size && size < mostRead:
 		size *= 2 // the last read has filled it all: there is more traffic than it is made for
 	default:
 		// What is kept is within the limit, so this ends.

@@ -10,6 +10,8 @@ type Member struct {
 	Name string
 	// Slot is under which number [Value.Field] finds the member's value; 0: it is not noted.
 	Slot int
+	// First says that of several members of that key the first counts that is not null, not the last.
+	First bool
 	// In is the shape of the member's own members; nil: they are not looked at.
 	In *Shape
 }
@@ -48,7 +50,7 @@ func (s *Shape) forget(v *Value) {
 }
 
 // Value is one JSON value, cut out of a stream by [Scanner.Cut]. Its bytes are lent until the
-// scanner is used again.
+// scanner reads again: until the next call of before has returned.
 type Value struct {
 	// Bytes is the value, from its first to its last byte. Nil when TooLarge.
 	Bytes []byte
@@ -69,7 +71,7 @@ type field struct {
 }
 
 // Field returns the JSON of the member that the shape has put into slot, or nil when the value
-// has no such member. Of several of one key the last one counts that is not null. The
+// has no such member. Of several of one key the last one counts that is not null, or the first one. The
 // members of several objects of one key count together, which is what decoding into a struct
 // makes of them, unless the object is noted itself: then those of the last one.
 func (v *Value) Field(slot int) []byte {

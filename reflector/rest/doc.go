@@ -17,7 +17,7 @@
 //	source, err := rest.New[*corev1.Pod](base.JoinPath("api/v1/pods").String(), rest.Options{Client: client})
 //
 // T is a Kubernetes type by pointer, a struct of your own that names the fields which are
-// needed and no others, or [Object] for any kind. The fields metadata.namespace, name and
+// needed and no others, or [Object] for any kind, which is kept as JSON and read by [Field]. The fields metadata.namespace, name and
 // resourceVersion are those of the wire: T's getters must say the same, or each object is
 // refused. So the tag in such a struct matters:
 //
@@ -68,13 +68,19 @@
 //  22. A watch of several namespaces goes on in each from where it was. (TestWatchOfNamespaces)
 //  23. So each change comes once, wherever watches break. (TestChangesOfNamespacesComeOnce,
 //     TestListBesideAWatchOfNamespaces)
-//  24. It keeps what every source promises, shown by the suite of fakes/conformance over HTTP.
+//  24. An Object has the fields that encoding/json finds in its JSON, but for those that are skipped.
+//     (TestObjectField, TestObjectSkip, FuzzObject)
+//  25. Objects are handed on in the order of the wire, also those that two goroutines decode.
+//     (TestManyAtOnceKeepTheirOrder)
+//  26. That an event is taken for a line shows in nothing but its cost. (TestLinesThatAreNoEvents)
+//  27. It keeps what every source promises, shown by the suite of fakes/conformance over HTTP.
 //     (TestConformance)
 //
 // # Concurrency
 //
 // A [Source] is safe for concurrent use. It starts no goroutine but for a watch of several
-// namespaces, which has one for each; they end with the call. each and Refused are called by
+// namespaces, which has one for each and ends them with the call, and one to decode beside the
+// caller while there are many objects at once, as in a list. each and Refused are called by
 // the goroutine that has called List or Watch; Known by the others too, several at once.
 //
 // # Namespaces

@@ -60,14 +60,14 @@ func ExampleObject() {
 	}
 	_, err = widgets.List(context.Background(), listwatch.ListOptions{}, func(objects ...rest.Object) error {
 		for _, o := range objects {
-			spec := o["spec"].(map[string]any)
-			fmt.Printf("%s %v %T\n", o.GetName(), spec["size"], spec["size"])
+			size, err := rest.Field[int](o, "spec", "size")
+			fmt.Println(o.GetName(), size, err)
 		}
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
-	// alpha 7 int64
+	// alpha 7 <nil>
 	// <nil>
 }
 

@@ -57,6 +57,25 @@ func last(raw json.RawMessage, path ...string) (found json.RawMessage) {
 	return found
 }
 
+// first is last, but with the first value of its one key.
+func first(raw json.RawMessage, key string) (found json.RawMessage) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		name, _ := d.Token()
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return nil
+		}
+		if name == key && string(value) != "null" {
+			return value
+		}
+	}
+	return nil
+}
+
 // text reads a string; ok is false when there is something else.
 func text(raw json.RawMessage) (s string, ok bool) {
 	return s, raw == nil || raw[0] == '"' && json.Unmarshal(raw, &s) == nil
@@ -65,7 +84,7 @@ func text(raw json.RawMessage) (s string, ok bool) {
 // expected is what a source must make of an object: the decoded object, or nil when it must be
 // refused.
 func expected(raw json.RawMessage, kindNeeded bool) *Pod {
-	kind, ok := text(last(raw, "kind"))
+	kind, ok := text(first(raw, "kind"))
 	if !ok || kind != "Pod" && (kindNeeded || kind != "") {
 		return nil
 	}
@@ -233,7 +252,7 @@ func expectedEvent(frame json.RawMessage) (event listwatch.Event[*Pod], outcome 
 	case kind == "ERROR", kind == "" && top == "Status":
 		return event, failed
 	case kind == "BOOKMARK":
-		if own, _ := text(last(object, "kind")); own != "Pod" || version == "" {
+		if own, _ := text(first(object, "kind")); own != "Pod" || version == "" {
 			return event, dropped
 		}
 		return listwatch.Event[*Pod]{Type: listwatch.Bookmark, ResourceVersion: version}, delivered

@@ -192,6 +192,13 @@ func generic(t testing.TB, text []byte) any {
 	return v
 }
 
+// objectOf makes an Object of v.
+func objectOf(t testing.TB, v any) rest.Object {
+	o, err := rest.ObjectOf(v)
+	require.NoError(t, err)
+	return o
+}
+
 // same brings an object into the form of generic.
 func same(t testing.TB, object any) any {
 	text, err := json.Marshal(object)

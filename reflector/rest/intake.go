@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
+	"github.com/seed3bce33ad/listwatch/internal/worker"
 )
 
 // The slots of what is noted while an object is cut.
@@ -22,13 +24,22 @@ const (
 	slotTopKind
 )
 
+const (
+	sharedJobs = 4  // as many objects are worth a goroutine
+	keptJobs   = 64 // more room for them is given back after use
+)
+
+// errUndecoded is the fault of an object whose decoding has ended without a result.
+var errUndecoded = fmt.Errorf("%w: decoding ended its goroutine", listwatch.ErrDecode)
+
 // marked is the annotation of the bookmark that ends the initial events.
 const marked = "k8s.io/initial-events-end"
 
 // The shapes of an object in a list and of an event.
 var (
 	itemShape = jsonstream.NewShape(
-		jsonstream.Member{Name: "kind", Slot: slotKind},
+		// Of two kinds the first counts, for it is known before the rest has come.
+		jsonstream.Member{Name: "kind", Slot: slotKind, First: true},
 		jsonstream.Member{Name: "metadata", In: jsonstream.NewShape(
 			jsonstream.Member{Name: "namespace", Slot: slotNamespace},
 			jsonstream.Member{Name: "name", Slot: slotName},
@@ -49,11 +60,22 @@ var (
 // intake turns JSON into objects, and refuses what cannot be taken.
 type intake[T listwatch.Object] struct {
 	o       Options
+	make    func(listwatch.Head, []byte) (T, error)
 	kinds   kinds
 	known   func(listwatch.Head) bool
 	refused func(listwatch.Head, error) error
 
 	namespace string // of the last object: most often that of the next one
+	jobs      []job[T]
+	decoding  worker.Group
+}
+
+// job is an event, or an object of a list, on its way to be handed on.
+type job[T listwatch.Object] struct {
+	event  listwatch.Event[T]
+	head   listwatch.Head
+	data   []byte // what the object is to be decoded from, lent until the next read; nil: there is none
+	failed error
 }
 
 // piece is the JSON of one object with what was noted about it.
@@ -96,45 +118,90 @@ func (in *intake[T]) piece(v *jsonstream.Value, data []byte) piece {
 	return p
 }
 
-// take decodes p. ok is false when the object is known, or was refused without ending the call.
-func (in *intake[T]) take(p piece, ask bool) (object T, ok bool, err error) {
+// take keeps p for collect, and event with it. It does not when the object is known, or was refused
+// without ending the call.
+func (in *intake[T]) take(p piece, event listwatch.Event[T], ask bool) error {
 	if err := in.check(p); err != nil {
-		return object, false, in.refuse(p.believed(), err)
+		return in.refuse(believed(p.head, p.data, p.tooLarge), err)
 	}
-	if ask && in.known != nil && in.known(p.head) {
-		return object, false, nil
+	if !ask || in.known == nil || !in.known(p.head) {
+		in.jobs = append(in.jobs, job[T]{event: event, head: p.head, data: p.data, failed: errUndecoded})
 	}
-	if object, err = in.decode(p); err != nil {
-		return object, false, in.refuse(p.believed(), err)
-	}
-	return object, true, nil
+	return nil
 }
 
 // believed is the head of an object that is refused. Of what is no JSON nothing can be believed:
 // half of a key is another key.
-func (p *piece) believed() listwatch.Head {
-	if p.tooLarge || json.Valid(p.data) {
-		return p.head
+func believed(head listwatch.Head, data []byte, tooLarge bool) listwatch.Head {
+	if tooLarge || json.Valid(data) {
+		return head
 	}
 	return listwatch.Head{}
 }
 
-// decode makes the object. A panic of the type's own decoding refuses the object.
-func (in *intake[T]) decode(p piece) (object T, err error) {
+// collect decodes what was taken since the last read, and hands it to add in its order.
+func (in *intake[T]) collect(add func(listwatch.Event[T])) error {
+	in.decodeAll()
+	for i := range in.jobs {
+		j := &in.jobs[i]
+		if j.data != nil && j.failed != nil {
+			if err := in.refuse(believed(j.head, j.data, false), j.failed); err != nil {
+				return err
+			}
+			continue
+		}
+		add(j.event)
+	}
+	if cap(in.jobs) > keptJobs {
+		in.jobs = nil
+	}
+	clear(in.jobs)
+	in.jobs = in.jobs[:0]
+	return nil
+}
+
+// decodeAll decodes the objects of all jobs: many on two goroutines, which take the next one in turn,
+// few on this one alone.
+func (in *intake[T]) decodeAll() {
+	if len(in.jobs) < sharedJobs {
+		for i := range in.jobs {
+			in.decode(&in.jobs[i])
+		}
+		return
+	}
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(in.jobs)); i = next.Add(1) - 1 {
+			in.decode(&in.jobs[i])
+		}
+	}
+	// What is lent is in use until both have returned, whatever happens.
+	defer in.decoding.Wait()
+	in.decoding.Go(work)
+	work()
+}
+
+// decode makes the object of j. A panic of the type's own decoding refuses the object.
+func (in *intake[T]) decode(j *job[T]) {
+	if j.data == nil {
+		return
+	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: decoding panicked: %v", listwatch.ErrDecode, v)
+			j.failed = fmt.Errorf("%w: decoding panicked: %v", listwatch.ErrDecode, v)
 		}
 	}()
-	if err := in.o.Decode(p.data, &object); err != nil {
-		return object, fmt.Errorf("%w: %w", listwatch.ErrDecode, err)
-	}
-	if key, version := listwatch.KeyOf(object), object.GetResourceVersion(); key != p.head.Key || version != p.head.ResourceVersion {
-		return object, fmt.Errorf("%w: %T says that it is %q in version %q, and metadata on the wire %q in version %q"+
+	object, err := in.make(j.head, j.data)
+	j.event.Object = object
+	if err != nil {
+		j.failed = fmt.Errorf("%w: %w", listwatch.ErrDecode, err)
+	} else if key, version := listwatch.KeyOf(object), object.GetResourceVersion(); key != j.head.Key || version != j.head.ResourceVersion {
+		j.failed = fmt.Errorf("%w: %T says that it is %q in version %q, and metadata on the wire %q in version %q"+
 			` (a field for it needs the tag json:"metadata")`,
-			listwatch.ErrProtocol, object, key, version, p.head.Key, p.head.ResourceVersion)
+			listwatch.ErrProtocol, object, key, version, j.head.Key, j.head.ResourceVersion)
+	} else {
+		j.failed = nil
 	}
-	return object, nil
 }
 
 // check says what is wrong with p as far as that shows without decoding it.
@@ -173,23 +240,27 @@ func (in *intake[T]) refuse(head listwatch.Head, err error) error {
 // receiver, or the end of the context, has ended the call; it is kept and is what the call
 // returns as it is.
 type outlet[E any] struct {
-	ctx   context.Context
-	each  func(...E) error
-	batch []E
-	err   error
+	ctx     context.Context
+	each    func(...E) error
+	collect func() error // appends to batch what was taken
+	batch   []E
+	err     error
 }
 
 // flush hands on what there is. It is what a scanner calls before it reads.
 func (o *outlet[E]) flush() error {
 	switch {
 	case o.err != nil:
+		return o.err
 	case o.ctx.Err() != nil:
 		o.err = context.Cause(o.ctx)
-	case len(o.batch) > 0:
-		o.err = o.each(o.batch...)
-		clear(o.batch)
-		o.batch = o.batch[:0]
+		return o.err
 	}
+	if o.err = o.collect(); o.err == nil && len(o.batch) > 0 {
+		o.err = o.each(o.batch...)
+	}
+	clear(o.batch)
+	o.batch = o.batch[:0]
 	return o.err
 }
 

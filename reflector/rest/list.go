@@ -63,8 +63,11 @@ func (s *Source[T]) open(ctx context.Context, path string, o listwatch.ListOptio
 func (s *Source[T]) read(ctx context.Context, path string, answer io.ReadCloser, o listwatch.ListOptions, each func(...T) error) (listwatch.ListMeta, error) {
 	defer answer.Close()
 	p := &page[T]{
-		in:  intake[T]{o: s.o, kinds: s.kinds(), known: o.Known, refused: o.Refused},
+		in:  intake[T]{o: s.o, make: s.make, kinds: s.kinds(), known: o.Known, refused: o.Refused},
 		out: outlet[T]{ctx: ctx, each: each},
+	}
+	p.out.collect = func() error {
+		return p.in.collect(func(e listwatch.Event[T]) { p.out.batch = append(p.out.batch, e.Object) })
 	}
 	p.scanner = jsonstream.New(answer, s.o.MaxObjectBytes, p.out.flush)
 	if err := p.out.finish(p.read()); err != nil {
@@ -201,12 +204,8 @@ func (p *page[T]) item() error {
 	piece := p.in.piece(&p.value, p.value.Bytes)
 	// Items of built-in kinds have none: then what the list says of itself must do.
 	piece.kindless = piece.kind == ""
-	object, ok, err := p.in.take(piece, true)
-	if err != nil {
+	if err := p.in.take(piece, listwatch.Event[T]{}, true); err != nil {
 		return p.out.stop(err)
-	}
-	if ok {
-		p.out.batch = append(p.out.batch, object)
 	}
 	return nil
 }

@@ -19,10 +19,11 @@ type request struct {
 	done chan error // has room for the answer
 }
 
-func (r request) serve() {
-	err := errEnded // what a panic of run leaves behind
+func (r request) serve() (err error) {
+	err = errEnded // what a panic of run leaves behind
 	defer func() { r.done <- err }()
 	err = r.run()
+	return err
 }
 
 // watchAll runs a stream for each namespace. The end of one is the end of all.
@@ -65,7 +66,9 @@ func (s *Source[T]) watchAll(ctx context.Context, o listwatch.WatchOptions, each
 	for {
 		select {
 		case r := <-requests:
-			r.serve()
+			if err := r.serve(); err != nil {
+				return err // no other stream may get through meanwhile
+			}
 		case err := <-ends:
 			return err
 		}

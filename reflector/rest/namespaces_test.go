@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -363,4 +364,19 @@ func TestWatchOfNamespacesIsOneVoice(t *testing.T) {
 	})
 	require.Equal(t, done, err)
 	require.Equal(t, fmt.Sprint(100+count-1), position)
+}
+
+// When the consumer has failed it is not called again, although another namespace waits to call it.
+func TestNamespacesStopAtTheFirstFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := answered[*Pod](t, rest.Options{Namespaces: []string{"a", "b"}}, func() io.Reader { return strings.NewReader(event("ADDED", "x", "10")) })
+		calls, failure := 0, errors.New("no more")
+		err := source.Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "1"}, func(...listwatch.Event[*Pod]) error {
+			calls++
+			synctest.Wait() // until the other one waits
+			return failure
+		})
+		require.Equal(t, failure, err)
+		require.Equal(t, 1, calls)
+	})
 }

@@ -65,13 +65,14 @@ type Options struct {
 	// is refused without being held in memory. Defaults to 16 MiB.
 	MaxObjectBytes int64
 	// Skip names fields that are left empty, such as "metadata.managedFields", which is often
-	// half of an object. Arrays on the path are passed through. Defaults to none.
+	// half of an object; an [Object] is without them. Arrays on the path are passed through.
+	// Defaults to none.
 	Skip []string
 	// Decode decodes the JSON of one object into v, a *T. data is lent: it must not be kept. It
-	// must not be set together with Skip. Defaults to a decoder with the results of
-	// encoding/json, but that a whole number becomes an int64 where the type leaves it open, and
-	// that an UnmarshalJSON may be left out when it has just made a small value without pointers,
-	// such as a time or a quantity, of the same short text.
+	// may be called by two goroutines at once. It must not be set together with Skip. Defaults to
+	// a decoder with the results of encoding/json, but that a whole number becomes an int64 where
+	// the type leaves it open, and that an UnmarshalJSON may be left out when it has just made a
+	// small value without pointers, such as a time or a quantity, of the same short text.
 	Decode func(data []byte, v any) error
 	// Clock says when a token is old and when a Retry-After date is. Defaults to the real one.
 	Clock clock.Clock

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/internal/json"
+	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
 )
 
 // Source is a [listwatch.ListerWatcher] of one collection of a Kubernetes API server. It never
@@ -23,6 +24,7 @@ type Source[T listwatch.Object] struct {
 	o        Options
 	endpoint *endpoint
 	paths    []string // of the collection: one, or one a namespace
+	make     func(listwatch.Head, []byte) (T, error)
 
 	mu     sync.Mutex
 	kind   string // guarded by mu: the kind once it is known
@@ -33,14 +35,17 @@ type Source[T listwatch.Object] struct {
 // such as "https://host:6443/apis/apps/v1/deployments". One of a single namespace may be given
 // as well, instead of [Options.Namespaces]. No request is sent yet.
 //
-// T is a pointer to a struct, a struct, or a map type such as [Object]; a new value is decoded
-// for each object. Its getters must say what the wire has under metadata. All faults of
+// T is a pointer to a struct, a struct, a map type, or [Object]; a new value is decoded for each
+// object. Its getters must say what the wire has under metadata. All faults of
 // address and o are reported at once.
 func New[T listwatch.Object](address string, o Options) (*Source[T], error) {
 	base, err := parse(address)
 	decoder, decodeErr := json.New(json.Options{Skip: o.Skip, Integers: true})
-	if reflect.TypeFor[T]().Kind() == reflect.Interface {
-		err = errors.Join(err, fmt.Errorf("%s is an interface: nothing can be decoded into it", reflect.TypeFor[T]()))
+	switch t := reflect.TypeFor[T](); {
+	case t.Kind() == reflect.Interface:
+		err = errors.Join(err, fmt.Errorf("%s is an interface: nothing can be decoded into it", t))
+	case t == reflect.TypeFor[*Object]():
+		err = errors.Join(err, fmt.Errorf("%s is a pointer to a pointer: Object is used by value", t))
 	}
 	err = errors.Join(err, o.validate(), decodeErr)
 	var paths []string
@@ -54,10 +59,27 @@ func New[T listwatch.Object](address string, o Options) (*Source[T], error) {
 		return nil, fmt.Errorf("rest %q: %w", address, err)
 	}
 	o = o.withDefaults()
-	if o.Decode == nil {
-		o.Decode = decoder.Unmarshal
+	return &Source[T]{o: o, endpoint: newEndpoint(base, o), paths: paths, make: maker[T](o, decoder), kind: wireKind(o)}, nil
+}
+
+// maker returns the function that makes an object of its JSON, whose head is known.
+func maker[T listwatch.Object](o Options, decoder *json.Decoder) func(listwatch.Head, []byte) (T, error) {
+	var zero T
+	decode := o.Decode
+	switch _, untyped := any(zero).(Object); {
+	case decode == nil && untyped:
+		without := jsonstream.NewPaths(o.Skip)
+		return func(head listwatch.Head, data []byte) (T, error) {
+			object, err := newObject(head, data, without)
+			return any(object).(T), err
+		}
+	case decode == nil:
+		decode = decoder.Unmarshal
 	}
-	return &Source[T]{o: o, endpoint: newEndpoint(base, o), paths: paths, kind: wireKind(o)}, nil
+	return func(_ listwatch.Head, data []byte) (object T, err error) {
+		err = decode(data, &object)
+		return object, err
+	}
 }
 
 // CloseIdleConnections closes the connections of the client that no request uses at the

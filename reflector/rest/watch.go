@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -42,11 +43,14 @@ func (s *Source[T]) watch(ctx context.Context, path string, o listwatch.WatchOpt
 	}
 	defer body.Close()
 	w := &stream[T]{
-		in:      intake[T]{o: s.o, kinds: s.kinds(), known: o.Known, refused: o.Refused},
+		in:      intake[T]{o: s.o, make: s.make, kinds: s.kinds(), known: o.Known, refused: o.Refused},
 		out:     outlet[listwatch.Event[T]]{ctx: ctx, each: each},
 		asked:   o.InitialEvents,
 		initial: o.InitialEvents || o.ResourceVersion == "" || o.ResourceVersion == "0",
 		learn:   s.learn,
+	}
+	w.out.collect = func() error {
+		return w.in.collect(w.add)
 	}
 	w.scanner = jsonstream.New(body, s.o.MaxObjectBytes+envelope, w.out.flush)
 	if err := w.out.finish(w.read()); err != nil {
@@ -81,6 +85,7 @@ type stream[T listwatch.Object] struct {
 	in      intake[T]
 	out     outlet[listwatch.Event[T]]
 	scanner *jsonstream.Scanner
+	glance  *jsonstream.Scanner // for the lines themselves
 	value   jsonstream.Value
 	asked   bool // initial events were asked for, and their end has not come
 	initial bool // an Added may be part of the initial state
@@ -100,6 +105,9 @@ func (w *stream[T]) read() error {
 		case c != '{':
 			return fmt.Errorf("%w: at byte %d: an event was expected", listwatch.ErrDecode, w.scanner.Offset())
 		}
+		if w.line() {
+			continue
+		}
 		if err := w.scanner.Cut(eventShape, &w.value); err != nil {
 			return err
 		}
@@ -107,6 +115,68 @@ func (w *stream[T]) read() error {
 			return err
 		}
 	}
+}
+
+// line takes an event without looking for its end, which takes as long as a tenth of the decoding:
+// when a server writes events as all do, one is a line, its object all that stands between a known
+// beginning and the last brace. If that were wrong, it would not decode. It returns false, and has
+// done nothing, for whatever else it sees, for what is to be refused or may be held already, and when
+// it is not known that decoding finds what is wrong.
+func (w *stream[T]) line() bool {
+	if w.initial || w.asked || w.in.o.Decode != nil {
+		return false
+	}
+	line := w.scanner.Line()
+	t, object := unwrap(line)
+	if object == nil {
+		return false
+	}
+	if w.glance == nil {
+		w.glance = jsonstream.New(nil, 0, nil)
+	}
+	if !w.glance.Glance(object, itemShape, headFields, &w.value) {
+		return false
+	}
+	p := w.in.piece(&w.value, object)
+	if p.head.UID == "" || p.head.Key.Namespace == "" || w.in.check(p) != nil {
+		return false
+	}
+	j := job[T]{event: listwatch.Event[T]{Type: t, ResourceVersion: p.head.ResourceVersion}, head: p.head, data: object, failed: errUndecoded}
+	if w.in.decode(&j); j.failed != nil {
+		return false
+	}
+	j.data = nil
+	w.in.jobs = append(w.in.jobs, j)
+	w.scanner.Use(len(line))
+	return true
+}
+
+// headFields is how many fields are needed of an object that has a namespace: a kind and a head.
+const headFields = 5
+
+// unwrap returns the type of the event that line seems to be, and its object; nil when it seems to
+// be something else.
+func unwrap(line []byte) (t listwatch.EventType, object []byte) {
+	rest, ok := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\r")), []byte(`{"type":"`))
+	if !ok {
+		return 0, nil
+	}
+	name, rest, _ := bytes.Cut(rest, []byte(`","object":`))
+	switch string(name) {
+	case "ADDED":
+		t = listwatch.Added
+	case "MODIFIED":
+		t = listwatch.Modified
+	case "DELETED":
+		t = listwatch.Deleted
+	default:
+		return 0, nil
+	}
+	object, ok = bytes.CutSuffix(rest, []byte("}"))
+	if !ok || len(object) == 0 || object[0] != '{' {
+		return 0, nil
+	}
+	return t, object
 }
 
 // event takes what was cut.
@@ -146,23 +216,23 @@ func (w *stream[T]) object(t listwatch.EventType, p piece) error {
 	if t != listwatch.Added && !w.asked {
 		w.initial = false
 	}
-	object, ok, err := w.in.take(p, t == listwatch.Added && w.initial)
-	if err != nil {
-		return w.out.stop(err)
-	}
-	if !ok {
-		return nil
-	}
-	if !w.learnt {
-		w.learn(w.in.kinds.want)
-		w.learnt = true
-	}
-	event := listwatch.Event[T]{Type: t, Object: object}
+	event := listwatch.Event[T]{Type: t}
 	if !w.initial {
 		event.ResourceVersion = p.head.ResourceVersion
 	}
-	w.out.batch = append(w.out.batch, event)
+	if err := w.in.take(p, event, t == listwatch.Added && w.initial); err != nil {
+		return w.out.stop(err)
+	}
 	return nil
+}
+
+// add puts a complete event into the batch.
+func (w *stream[T]) add(event listwatch.Event[T]) {
+	if !w.learnt && event.Type != listwatch.Bookmark && event.Type != listwatch.Synced {
+		w.learn(w.in.kinds.want)
+		w.learnt = true
+	}
+	w.out.batch = append(w.out.batch, event)
 }
 
 // bookmark takes a bookmark, whose object is never decoded: it holds nothing but a version.
@@ -181,7 +251,7 @@ func (w *stream[T]) bookmark(p piece) error {
 		event.Type = listwatch.Synced
 		w.asked, w.initial = false, false
 	}
-	w.out.batch = append(w.out.batch, event)
+	w.in.jobs = append(w.in.jobs, job[T]{event: event})
 	return nil
 }
 

@@ -211,7 +211,7 @@ func testWatchBody(t *testing.T, name string, text []byte) {
 	for i, line := range lines {
 		want, _ := generic(t, []byte(line)).(map[string]any)
 		object, _ := want["object"].(map[string]any)
-		version := rest.Object(object).GetResourceVersion()
+		version := objectOf(t, object).GetResourceVersion()
 		kind, _ := want["type"].(string)
 		got := r.full[i]
 		switch {

@@ -118,13 +118,7 @@ func annotations(object any) map[string]string {
 	case metav1.Object:
 		return object.GetAnnotations()
 	case rest.Object:
-		metadata, _ := object["metadata"].(map[string]any)
-		all, _ := metadata["annotations"].(map[string]any)
-		out := map[string]string{}
-		for k, v := range all {
-			out[k], _ = v.(string)
-		}
-		return out
+		return object.GetAnnotations()
 	}
 	return nil
 }

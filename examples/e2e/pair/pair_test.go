@@ -33,7 +33,9 @@ func bodies(t *testing.T, o any) map[listwatch.Key]pair.Body {
 
 func TestBodiesOfBothSidesAreTheSame(t *testing.T) {
 	t.Parallel()
-	ours := bodies(t, rest.Object(object("x", "")))
+	o, err := rest.ObjectOf(object("x", ""))
+	require.NoError(t, err)
+	ours := bodies(t, o)
 	theirs := bodies(t, &unstructured.Unstructured{Object: object("x", "")})
 	require.NoError(t, pair.Diff(ours, theirs))
 	require.NotContains(t, ours[key], "kind")
