@@ -7,6 +7,7 @@ replace github.com/seed3bce33ad/listwatch => ../
 require (
 	github.com/benbjohnson/clock v1.3.5
 	github.com/google/go-cmp v0.7.0
+	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b
 	github.com/prometheus/client_golang v1.25.0
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/seed3bce33ad/listwatch v0.0.0-00010101000000-000000000000

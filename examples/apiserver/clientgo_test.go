@@ -1,3 +1,7 @@
+//go:build !race
+
+// To build the clientset takes minutes, and with the race detector they come again.
+
 package apiserver_test
 
 import (

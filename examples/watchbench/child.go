@@ -23,9 +23,10 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/work"
 )
 
-// cases returns all cases. Those over HTTP ask the server at address.
-func cases(address server.Address) []work.Case {
-	overHTTP := overhttp.Bench{Address: address, Full: overhttp.Full, Quick: overhttp.Quick}
+// cases returns all cases. Those over HTTP ask the server at address, and write a CPU profile unless
+// profile is nil.
+func cases(address server.Address, profile io.Writer) []work.Case {
+	overHTTP := overhttp.Bench{Address: address, Full: overhttp.Full, Quick: overhttp.Quick, Profile: profile}
 	return slices.Concat(overHTTP.Cases(), pipeline.Cases(), stores.Cases(), queues.Cases(), footprint.Cases(), growth.Cases())
 }
 
@@ -47,34 +48,34 @@ func child(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go tells of each turn
-	for _, c := range cases(j.Address) {
-		if c.Workload != j.Workload || c.Name != j.Name || c.Side != j.Side {
-			continue
-		}
-		metrics, err := j.run(ctx, c)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(out).Encode(metrics)
+	if j.Profile == "" {
+		return j.run(ctx, nil, out)
 	}
-	return fmt.Errorf("no case %q", args[0])
+	profile, err := os.Create(j.Profile)
+	if err != nil {
+		return err
+	}
+	return errors.Join(j.run(ctx, profile, out), profile.Close())
 }
 
-func (j job) run(ctx context.Context, c work.Case) (m work.Metrics, err error) {
-	if j.Profile != "" {
-		file, err := os.Create(j.Profile)
-		if err != nil {
-			return nil, err
-		}
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-		defer func() {
-			pprof.StopCPUProfile()
-			err = errors.Join(err, file.Close())
-		}()
+// run runs the case; profile may be nil.
+func (j job) run(ctx context.Context, profile io.Writer, out io.Writer) error {
+	all := cases(j.Address, profile)
+	at := slices.IndexFunc(all, func(c work.Case) bool { return c.Workload == j.Workload && c.Name == j.Name && c.Side == j.Side })
+	if at < 0 {
+		return fmt.Errorf("no case %q of %q", group{{Workload: j.Workload, Name: j.Name}}, j.Side)
 	}
-	return c.Run(ctx, j.Quick)
+	if profile != nil && !all[at].Profiles {
+		if err := pprof.StartCPUProfile(profile); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	metrics, err := all[at].Run(ctx, j.Quick)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(metrics)
 }
 
 // serve runs the server until in ends, which it does at the latest when the parent is gone.

@@ -72,7 +72,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	set.StringVar(&o.json, "json", "", "write all runs and ratios to this `file`")
 	set.StringVar(&o.plot, "plot", "", "write pictures to this `directory`")
 	set.IntVar(&o.runs, "runs", 0, "how often each side runs each workload (default 5, quick 3)")
-	set.StringVar(&o.profile, "profile", "", "write a CPU profile of the first run of each case to this `directory`")
+	set.StringVar(&o.profile, "profile", "", "write a CPU profile of the first run of each case to this `directory`, and what is in it")
 	if err := set.Parse(args); err != nil {
 		return o, err
 	}
@@ -95,6 +95,11 @@ func parse(args []string, usage io.Writer) (options, error) {
 
 // bench runs everything that is asked for, and tells the results.
 func bench(ctx context.Context, o options, out io.Writer) error {
+	if o.profile != "" {
+		if err := os.MkdirAll(o.profile, 0o755); err != nil {
+			return err
+		}
+	}
 	runs, err := runAll(ctx, o)
 	if err != nil {
 		return err
@@ -109,24 +114,34 @@ func bench(ctx context.Context, o options, out io.Writer) error {
 			return err
 		}
 	}
+	if o.profile != "" {
+		if err := writeProfiles(out, o.profile, runs); err != nil {
+			return err
+		}
+	}
 	if o.json != "" {
 		if err := report.WriteJSON(o.json, runs, verdicts); err != nil {
 			return err
 		}
 	}
 	if o.plot != "" {
-		if err := report.Plot(o.plot, verdicts); err != nil {
+		if err := report.Plot(o.plot, summary, verdicts); err != nil {
 			return err
 		}
 	}
-	var missed []error
-	for _, v := range verdicts {
-		if !v.Met() {
-			missed = append(missed, errors.New(v.String()))
-		}
-	}
 	if o.check {
-		return errors.Join(missed...)
+		return missed(verdicts)
 	}
 	return nil
+}
+
+// missed returns an error that names the targets that were missed, or nil.
+func missed(verdicts []report.Verdict) error {
+	var all []error
+	for _, v := range verdicts {
+		if !v.Met() {
+			all = append(all, errors.New(v.String()))
+		}
+	}
+	return errors.Join(all...)
 }

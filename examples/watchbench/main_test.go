@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,15 +32,41 @@ func TestBench(t *testing.T) {
 	dir := t.TempDir()
 	o, err := parse([]string{
 		"--quick", "--runs", "1", "--workload", "^S3 typed$", "--all", "--json", filepath.Join(dir, "out.json"),
-		"--plot", dir, "--profile", dir, "--check",
+		"--plot", dir, "--profile", filepath.Join(dir, "profiles"), "--check",
 	}, &bytes.Buffer{})
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, bench(t.Context(), o, &out))
 	require.Regexp(t, `(?m)^\| S3 typed \| bytes_per_object \| listwatch \| .* \| client-go \| .* \| 0\.\d+ \| ≤ 0\.95 \| ≤ 0\.8 \| (met|aim) \|$`, out.String())
 	require.Contains(t, out.String(), "| S3 typed | client-go | process_peak_mib | ")
-	for _, file := range []string{"out.json", "ratios.svg", "S3-typed-listwatch.pprof", "S3-typed-client-go.pprof"} {
+	require.Contains(t, out.String(), "| S3 typed: CPU time of listwatch | share | µs per object |")
+	for _, file := range []string{"out.json", "ratios.svg", "profiles/S3-typed-listwatch.pprof", "profiles/S3-typed-client-go.pprof"} {
 		require.FileExists(t, filepath.Join(dir, file))
+	}
+}
+
+// What was missed, and what was not measured, is named, and nothing else.
+func TestMissed(t *testing.T) {
+	at := func(workload string) report.Target {
+		return report.Target{Place: report.Place{Workload: workload, Name: "big", Side: "listwatch", Metric: "wall_s"}, Peer: "client-go"}
+	}
+	good := report.Verdict{Target: at("X"), Value: 0.4, Bound: 0.5}
+	require.NoError(t, missed([]report.Verdict{good}))
+	err := missed([]report.Verdict{good, {Target: at("Y"), Value: 0.6, Bound: 0.5}, {Target: at("Z"), Bound: 0.5, Missing: true}})
+	require.EqualError(t, err, "Y big: wall_s of listwatch against client-go: 0.6, and must be ≤ 0.5\nZ big: wall_s of listwatch against client-go: not measured")
+}
+
+// The bar counts runs where somebody looks; elsewhere it writes nothing.
+func TestBar(t *testing.T) {
+	g := group{{Workload: "F", Name: "program"}, {Workload: "F", Name: "program"}}
+	for looked, want := range map[bool]string{true: "(1/6)", false: ""} {
+		var out bytes.Buffer
+		bar := newBar([]group{g}, options{runs: 5}, &out, looked) // programs are built three times
+		bar.Describe("what runs")
+		require.NoError(t, bar.Add(1))
+		require.NoError(t, bar.Clear())
+		require.Contains(t, out.String(), want)
+		require.Equal(t, looked, out.Len() > 0)
 	}
 }
 
@@ -56,24 +84,23 @@ func TestFlags(t *testing.T) {
 	require.ErrorContains(t, bench(t.Context(), o, &bytes.Buffer{}), "no workload")
 }
 
-// A quick run has every workload but F and G, and every target has a case with its peer.
+// Every target has a case with its peer, and what a quick run enforces is part of it.
 func TestTargetsHaveCases(t *testing.T) {
 	type place struct{ workload, name, side string }
-	all := make(map[place]bool)
-	for _, c := range cases(server.Address{}) {
+	all, quick := make(map[place]bool), make(map[place]bool)
+	for _, c := range cases(server.Address{}, nil) {
 		at := place{c.Workload, c.Name, c.Side}
 		require.False(t, all[at], "%v twice", at)
-		all[at] = true
-		require.Equal(t, c.Workload != "F" && c.Workload != "G", c.Quick, "%v", at)
+		all[at], quick[at] = true, c.Quick
 	}
 	for _, g := range report.Targets() {
-		require.True(t, all[place{g.Workload, g.Name, g.Side}], "%+v", g)
+		both := []place{{g.Workload, g.Name, g.Side}}
 		if g.Peer != "" {
-			name := g.Name
-			if g.PeerName != "" {
-				name = g.PeerName
-			}
-			require.True(t, all[place{g.Workload, name, g.Peer}], "%+v", g)
+			both = append(both, place{g.Workload, cmp.Or(g.PeerName, g.Name), g.Peer})
+		}
+		for _, at := range both {
+			require.True(t, all[at], "%+v", g)
+			require.True(t, quick[at] || math.IsNaN(g.Quick), "%+v", g)
 		}
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -46,8 +45,8 @@ func groups(cases []work.Case, o options) []group {
 
 // times is how often the cases of a group are run.
 func (g group) times(o options) int {
-	if g[0].Workload == "F" {
-		return 1 // it takes minutes, and its sizes are always the same
+	if g.String() == "F program" {
+		return min(o.runs, 3) // it takes minutes, and its sizes are always the same
 	}
 	return o.runs
 }
@@ -58,11 +57,11 @@ func runAll(ctx context.Context, o options) ([]report.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	todo := groups(cases(server.Address{}), o)
+	todo := groups(cases(server.Address{}, nil), o)
 	if len(todo) == 0 {
 		return nil, errors.New("no workload has such a name")
 	}
-	p := &parent{self: self, options: o, bar: newBar(todo, o)}
+	p := &parent{self: self, options: o, bar: newBar(todo, o, os.Stderr, term.IsTerminal(int(os.Stderr.Fd())))}
 	stop, err := p.startServer(ctx)
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func runAll(ctx context.Context, o options) ([]report.Run, error) {
 				p.bar.Describe(g.String() + ": " + c.Side)
 				metrics, err := p.run(ctx, c, n)
 				if err != nil {
-					return nil, errors.Join(fmt.Errorf("%s of %s: %w", g, c.Side, err), stop())
+					return nil, errors.Join(fmt.Errorf("%s of %s: %w", g, c.Side, err), p.bar.Clear(), stop())
 				}
 				out = append(out, report.Run{Workload: c.Workload, Name: c.Name, Side: c.Side, Metrics: metrics})
 				_ = p.bar.Add(1)
@@ -85,15 +84,15 @@ func runAll(ctx context.Context, o options) ([]report.Run, error) {
 	return out, errors.Join(p.bar.Clear(), stop())
 }
 
-// newBar returns a progress bar, which shows nothing when nobody looks.
-func newBar(todo []group, o options) *progressbar.ProgressBar {
+// newBar returns a progress bar on w, which writes nothing when nobody looks.
+func newBar(todo []group, o options, w io.Writer, looked bool) *progressbar.ProgressBar {
 	runs := 0
 	for _, g := range todo {
 		runs += len(g) * g.times(o)
 	}
 	return progressbar.NewOptions(runs,
-		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetVisibility(term.IsTerminal(int(os.Stderr.Fd()))),
-		progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false), progressbar.OptionFullWidth())
+		progressbar.OptionSetWriter(w), progressbar.OptionSetVisibility(looked), progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth())
 }
 
 // parent starts processes.
@@ -139,8 +138,7 @@ func (p *parent) run(ctx context.Context, c work.Case, n int) (work.Metrics, err
 	defer cancel()
 	j := job{Workload: c.Workload, Name: c.Name, Side: c.Side, Quick: p.options.quick}
 	if p.options.profile != "" && n == 0 {
-		file := strings.NewReplacer(" ", "-", "/", "-").Replace(c.Workload + " " + c.Name + " " + c.Side)
-		j.Profile = filepath.Join(p.options.profile, file+".pprof")
+		j.Profile = profileFile(p.options.profile, c.Workload, c.Name, c.Side)
 	}
 	if err := json.Unmarshal(p.address, &j.Address); err != nil {
 		return nil, err
@@ -154,7 +152,9 @@ func (p *parent) run(ctx context.Context, c work.Case, n int) (work.Metrics, err
 	child.WaitDelay = 10 * time.Second
 	var faults bytes.Buffer
 	child.Stderr = &faults
+	began := time.Now()
 	out, err := child.Output()
+	took := time.Since(began)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, faults.Bytes())
 	}
@@ -163,6 +163,7 @@ func (p *parent) run(ctx context.Context, c work.Case, n int) (work.Metrics, err
 		return nil, err
 	}
 	usage := child.ProcessState.SysUsage().(*syscall.Rusage)
+	metrics["process_wall_s"] = took.Seconds()
 	metrics["process_cpu_s"] = (child.ProcessState.UserTime() + child.ProcessState.SystemTime()).Seconds()
 	metrics["process_peak_mib"] = float64(usage.Maxrss) / 1024
 	return metrics, nil

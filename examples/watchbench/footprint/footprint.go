@@ -1,7 +1,7 @@
 // Package footprint has workload F: what the smallest pod informer with a queue brings into a
 // program, and what one more informer costs that has nothing to do.
 //
-// Each program is built once, with an empty build cache; testdata holds them. An idle informer
+// Each program is built with an empty build cache; testdata holds them. An idle informer
 // has a source of its own in the same process, so that no connection is counted, and one handler.
 package footprint
 

@@ -22,7 +22,7 @@ type group struct {
 func newGroup(side string, informers int, pods []corev1.Pod) (*group, error) {
 	g := &group{pods: pods, told: make(chan struct{}, 1)}
 	for range informers {
-		i, err := sides.New(side, g.pods)
+		i, err := sides.New(side, g.pods, 1) // a longer one would weigh more than the informer
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ func objects(ctx context.Context, side string, s size, n int) (work.Metrics, err
 		return nil, err
 	}
 	pods := sides.Pods(n)
-	i, err := sides.New(side, pods)
+	i, err := sides.New(side, pods, sides.Backlog)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func handlers(ctx context.Context, side string, s size, n int) (work.Metrics, er
 		return nil, err
 	}
 	pods := sides.Pods(s.watched)
-	i, err := sides.New(side, pods)
+	i, err := sides.New(side, pods, sides.Backlog)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"runtime/pprof"
 
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/meter"
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/server"
@@ -24,7 +26,7 @@ type Sizes struct {
 // The sizes of the benchmark.
 var (
 	Full  = Sizes{Sync: 100_000, Retained: 20_000, Watched: 10_000, Relisted: 100_000, Events: 50_000, Paced: 20_000, Warm: 2_000}
-	Quick = Sizes{Sync: 5_000, Retained: 2_000, Watched: 2_000, Relisted: 2_000, Events: 2_500, Paced: 700, Warm: 300}
+	Quick = Sizes{Sync: 1_600, Retained: 600, Watched: 500, Relisted: 1_000, Events: 1_200, Paced: 400, Warm: 200}
 )
 
 // Bench makes the cases against one server.
@@ -33,6 +35,8 @@ type Bench struct {
 	Address server.Address
 	// Full and Quick are the sizes.
 	Full, Quick Sizes
+	// Profile, if not nil, gets a CPU profile of what is measured, without what goes before.
+	Profile io.Writer
 }
 
 func (b Bench) sizes(quick bool) Sizes {
@@ -47,22 +51,22 @@ func (b Bench) Cases() []work.Case {
 	var out []work.Case
 	add := func(workload, name string, run func(context.Context, *rig) error, o setup, sides ...string) {
 		for _, side := range sides {
-			c := work.Case{Workload: workload, Name: name, Side: side, Quick: true}
+			c := work.Case{Workload: workload, Name: name, Side: side, Quick: !o.slow, Profiles: true}
 			c.Run = func(ctx context.Context, quick bool) (work.Metrics, error) { return b.run(ctx, side, o, quick, run) }
 			out = append(out, c)
 		}
 	}
 	add("S1", "list", sync1, setup{}, ours, theirs, theirsProtobuf)
-	add("S1", "list in pages", sync1, setup{paged: true}, ours, theirs)
+	add("S1", "list in pages", sync1, setup{paged: true, slow: true}, ours, theirs)
 	add("S2", "streaming list", sync1, setup{stream: true}, ours, theirs, theirsProtobuf)
 	add("S3", "typed", retained, setup{}, ours, theirs)
 	add("S3", "typed without managedFields", retained, setup{unmanaged: true}, ours, theirs)
 	add("S3", "untyped", retained, setup{untyped: true}, ours, theirs)
 	add("W", "HTTP/1.1", watch, setup{}, ours, theirs, theirsProtobuf)
-	add("W", "HTTP/2 and TLS", watch, setup{tls: true}, ours, theirs)
+	add("W", "HTTP/2 and TLS", watch, setup{tls: true, slow: true}, ours, theirs)
 	add("L", "paced", latency, setup{}, ours, theirs)
 	add("R", "after a list", relist, setup{}, ours, theirs)
-	add("R", "after a streaming list", relist, setup{stream: true}, ours, theirs)
+	add("R", "after a streaming list", relist, setup{stream: true, slow: true}, ours, theirs)
 	return out
 }
 
@@ -76,11 +80,12 @@ type rig struct {
 	session *server.Session
 	handler *handler
 	running *running
+	profile io.Writer
 	server  float64 // CPU time of the server at the beginning
 }
 
 func (b Bench) run(ctx context.Context, side string, o setup, quick bool, do func(context.Context, *rig) error) (m work.Metrics, err error) {
-	r := &rig{side: side, setup: o, size: b.sizes(quick), metrics: make(work.Metrics)}
+	r := &rig{side: side, setup: o, size: b.sizes(quick), metrics: make(work.Metrics), profile: b.Profile}
 	r.setup.address = b.Address
 	defer func() {
 		if r.running != nil {
@@ -113,9 +118,22 @@ func (r *rig) sync(ctx context.Context) (err error) {
 	return r.handler.await(ctx, "sync", r.handler.synced.done)
 }
 
+// measure begins what is measured.
+func (r *rig) measure() (*meter.Phase, error) {
+	if r.profile != nil {
+		if err := pprof.StartCPUProfile(r.profile); err != nil {
+			return nil, err
+		}
+	}
+	return meter.Start()
+}
+
 // note takes over what a phase has cost, and what it has cost the server.
 func (r *rig) note(ctx context.Context, p *meter.Phase) error {
 	cost, err := p.Stop()
+	if r.profile != nil {
+		pprof.StopCPUProfile()
+	}
 	if err != nil {
 		return err
 	}
@@ -133,7 +151,7 @@ func sync1(ctx context.Context, r *rig) error {
 	if err := r.open(ctx, objects); err != nil {
 		return err
 	}
-	phase, err := meter.Start()
+	phase, err := r.measure()
 	if err != nil {
 		return err
 	}
@@ -149,7 +167,14 @@ func retained(ctx context.Context, r *rig) error {
 		return err
 	}
 	before := meter.Heap()
+	phase, err := r.measure()
+	if err != nil {
+		return err
+	}
 	if err := r.sync(ctx); err != nil {
+		return err
+	}
+	if err := r.note(ctx, phase); err != nil {
 		return err
 	}
 	r.metrics["bytes_per_object"] = (meter.Heap() - before) / float64(r.size.Retained)

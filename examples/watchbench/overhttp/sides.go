@@ -37,6 +37,8 @@ const (
 
 // setup says what an informer is like.
 type setup struct {
+	// slow: a quick run has no time for it.
+	slow    bool
 	address server.Address
 	path    string
 	tls     bool

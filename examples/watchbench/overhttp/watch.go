@@ -46,7 +46,7 @@ func watch(ctx context.Context, r *rig) error {
 	if err := r.watched(ctx, server.Command{Events: r.size.Warm}); err != nil {
 		return err
 	}
-	phase, err := meter.Start()
+	phase, err := r.measure()
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func latency(ctx context.Context, r *rig) error {
 	if err := r.watched(ctx, server.Command{Events: r.size.Warm, PerSecond: perSecond}); err != nil {
 		return err
 	}
-	phase, err := meter.Start()
+	phase, err := r.measure()
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func relist(ctx context.Context, r *rig) error {
 	if err != nil {
 		return err
 	}
-	phase, err := meter.Start()
+	phase, err := r.measure()
 	if err != nil {
 		return err
 	}

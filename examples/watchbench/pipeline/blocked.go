@@ -55,7 +55,7 @@ type hot struct {
 func newHot(ctx context.Context, side string, keys int) (*hot, error) {
 	h := &hot{pods: sides.Pods(keys)}
 	var err error
-	if h.informer, err = sides.New(side, h.pods); err != nil {
+	if h.informer, err = sides.New(side, h.pods, sides.Backlog); err != nil {
 		return nil, err
 	}
 	if err := h.informer.AddHandler(ctx, false, h.folds.tell); err != nil {

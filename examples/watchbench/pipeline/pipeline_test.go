@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestCases runs each case once in a tiny size, in which what it finds of memory says nothing.
 func TestCases(t *testing.T) {
-	for _, c := range cases(size{keys: 100, budget: time.Millisecond, hotKeys: 10, updates: 3000}) {
+	for _, c := range cases(size{keys: 100, budget: time.Millisecond, hotKeys: 10, updates: 3000}, size{}) {
 		t.Run(c.Workload+"/"+c.Name+"/"+c.Side, func(t *testing.T) {
 			m, err := c.Run(t.Context(), false)
 			require.NoError(t, err)

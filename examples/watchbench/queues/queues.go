@@ -16,7 +16,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/watchbench/work"
 )
 
-// size is how much a run does; a quick run does a fifth of it.
+// size is how much a run does; a quick run does a sixteenth of it.
 type size struct {
 	// keys are added in each of so many rounds.
 	keys, rounds int
@@ -35,7 +35,8 @@ var full = size{
 }
 
 func (s size) quick() size {
-	return size{s.keys / 5, s.rounds, s.hotKeys, s.adds / 5, s.delayed / 5, s.due / 5, s.span / 5, s.ranked / 5}
+	const part = 16 // a power of two, with which tables are as full as in the full size
+	return size{s.keys / part, s.rounds, s.hotKeys, s.adds / part, s.delayed / part, s.due / part, s.span / part, s.ranked / part}
 }
 
 // key is what is queued on all sides: all queues are generic, and the key of either library is two

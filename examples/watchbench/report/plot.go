@@ -19,12 +19,22 @@ var (
 	green = color.RGBA{0x2c, 0xa0, 0x2c, 0xff}
 )
 
-// Plot writes pictures into a directory, which it makes: "ratios.svg" with all ratios.
-func Plot(dir string, verdicts []Verdict) error {
+// Plot writes pictures into a directory, which it makes, of what was measured: "ratios.svg" has all
+// ratios, "growth.svg" what one costs among more and more (G), "parallel.svg" what more handlers (P) and
+// more workers (Q) change.
+func Plot(dir string, s *Summary, verdicts []Verdict) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return plotRatios(filepath.Join(dir, "ratios.svg"), verdicts)
+	if err := plotRatios(filepath.Join(dir, "ratios.svg"), verdicts); err != nil {
+		return err
+	}
+	for file, sheet := range sheets {
+		if err := sheet.save(filepath.Join(dir, file), s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plotRatios shows how many times better each ratio is, with its bounds.

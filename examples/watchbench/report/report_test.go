@@ -112,7 +112,7 @@ func TestFiles(t *testing.T) {
 	require.Equal(t, all, got.Runs)
 	require.Equal(t, 0.2, got.Verdicts[0].Value)
 	require.True(t, got.Verdicts[0].Met)
-	require.NoError(t, report.Plot(filepath.Join(dir, "plots"), verdicts))
+	require.NoError(t, report.Plot(filepath.Join(dir, "plots"), report.NewSummary(all), verdicts))
 	picture, err := os.ReadFile(filepath.Join(dir, "plots", "ratios.svg"))
 	require.NoError(t, err)
 	require.Contains(t, string(picture), "against client-go")

@@ -19,7 +19,7 @@ type ours struct {
 	informer *informer.Informer[*corev1.Pod]
 }
 
-func newOurs(pods []corev1.Pod) *ours {
+func newOurs(pods []corev1.Pod, backlog int) *ours {
 	o := &ours{events: make(chan listwatch.Event[*corev1.Pod], backlog)}
 	for i := range pods {
 		o.pods = append(o.pods, &pods[i])

@@ -22,8 +22,8 @@ const (
 	ControllerRuntime = "controller-runtime"
 )
 
-// backlog is the length of the channel between a source and its informer.
-const backlog = 1024
+// Backlog is the usual length of the channel between a source and its informer.
+const Backlog = 1024
 
 // batch is how many pods of 4 KB one read of 64 KiB holds.
 const batch = 16
@@ -46,13 +46,13 @@ type Informer struct {
 	end   func() error
 }
 
-// New returns an informer whose source lists the pods, which it keeps.
-func New(name string, pods []corev1.Pod) (*Informer, error) {
+// New returns an informer whose source lists the pods, which it keeps, and has so long a backlog.
+func New(name string, pods []corev1.Pod, backlog int) (*Informer, error) {
 	switch name {
 	case Listwatch:
-		return &Informer{side: newOurs(pods)}, nil
+		return &Informer{side: newOurs(pods, backlog)}, nil
 	case ClientGo:
-		return &Informer{side: newTheirs(pods)}, nil
+		return &Informer{side: newTheirs(pods, backlog)}, nil
 	}
 	return nil, fmt.Errorf("no informer of %q", name)
 }

@@ -17,7 +17,7 @@ type theirs struct {
 	informer cache.SharedIndexInformer
 }
 
-func newTheirs(pods []corev1.Pod) *theirs {
+func newTheirs(pods []corev1.Pod, backlog int) *theirs {
 	t := &theirs{pods: pods, events: make(chan watch.Event, backlog)}
 	source := &cache.ListWatch{ListWithContextFunc: t.list, WatchFuncWithContext: t.watch}
 	t.informer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, noStreamingList{}),

@@ -20,12 +20,15 @@ import (
 // size is how much a run does. Both sides do the same.
 type size struct {
 	objects int
-	// gets, looks, lists, updates and mixed are the numbers of operations; a quick run does a
-	// fifth. Looks are those in an index, in the mixture too.
+	// gets, looks, lists, updates and mixed are the numbers of operations. Looks are those in an
+	// index, in the mixture too.
 	gets, looks, lists, updates, mixed int
 }
 
-var full = size{objects: 100_000, gets: 1_500_000, looks: 30_000, lists: 300, updates: 200_000, mixed: 600_000}
+var (
+	full  = size{objects: 100_000, gets: 1_500_000, looks: 30_000, lists: 300, updates: 200_000, mixed: 600_000}
+	quick = size{objects: 10_000, gets: 100_000, looks: 2_000, lists: 100, updates: 15_000, mixed: 50_000}
+)
 
 // goroutines are the numbers of goroutines that work on a store at once.
 var goroutines = []int{1, 8}
@@ -34,20 +37,19 @@ var goroutines = []int{1, 8}
 const onNode = 100
 
 // Cases returns workload I, the store.
-func Cases() []work.Case { return cases(full) }
+func Cases() []work.Case { return cases(full, quick) }
 
-func cases(s size) []work.Case {
+func cases(full, quick size) []work.Case {
 	var all []work.Case
 	for _, side := range []string{sides.Listwatch, sides.ClientGo} {
 		for _, n := range goroutines {
 			all = append(all, work.Case{
 				Workload: "I", Name: strconv.Itoa(n), Side: side, Quick: true,
-				Run: func(ctx context.Context, quick bool) (work.Metrics, error) {
-					s := s
-					if quick {
-						s = size{s.objects, s.gets / 5, s.looks / 5, s.lists / 5, s.updates / 5, s.mixed / 5}
+				Run: func(ctx context.Context, small bool) (work.Metrics, error) {
+					if small {
+						return run(ctx, side, quick, n)
 					}
-					return run(ctx, side, s, n)
+					return run(ctx, side, full, n)
 				},
 			})
 		}

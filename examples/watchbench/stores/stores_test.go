@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestCases runs each case once in a tiny size, with several passes over the pods.
 func TestCases(t *testing.T) {
 	t.Parallel()
-	for _, c := range cases(size{objects: 800, gets: 1000, looks: 100, lists: 10, updates: 2000, mixed: 20_000}) {
+	for _, c := range cases(size{objects: 800, gets: 1000, looks: 100, lists: 10, updates: 2000, mixed: 20_000}, size{}) {
 		t.Run(c.Name+"/"+c.Side, func(t *testing.T) {
 			t.Parallel()
 			m, err := c.Run(t.Context(), false)

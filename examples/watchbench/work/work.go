@@ -15,6 +15,9 @@ type Case struct {
 	Side string
 	// Quick says that it is part of a quick run.
 	Quick bool
+	// Profiles says that Run takes a CPU profile by itself, when one is asked for: of what is measured
+	// alone.
+	Profiles bool
 	// Run does it once, in a process of its own, and blocks until it is done. With quick it is
 	// a smaller one.
 	Run func(ctx context.Context, quick bool) (Metrics, error)
