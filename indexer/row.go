@@ -85,7 +85,7 @@ func (x *Indexer[T]) raise(pos uint32, generation uint64) {
 
 // addLocked makes a row for a key that has none, with its namespace. It needs both locks.
 func (x *Indexer[T]) addLocked(hash uint32, key listwatch.Key) uint32 {
-	if len(x.rows) == math.MaxUint32-1 {
+	if uint64(len(x.rows)) == math.MaxUint32-1 {
 		panic("indexer: too many objects")
 	}
 	pos := uint32(len(x.rows))

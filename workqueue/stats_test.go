@@ -124,12 +124,12 @@ func TestShrinks(t *testing.T) {
 	before := measure.Held()
 	pass(40_000)
 	crowd := measure.Held() - before
-	require.Greater(t, crowd, 3<<20)
+	require.Greater(t, crowd, 2<<20)
 	pass(10)
 	require.Less(t, measure.Held(), before+128<<10)
 	pass(40_000)
 	pass(12_000)
-	require.Greater(t, measure.Held()-before, 3<<20, "kept for a crowd that comes again")
+	require.Greater(t, measure.Held()-before, 2<<20, "kept for a crowd that comes again")
 	runtime.KeepAlive(q)
 }
 

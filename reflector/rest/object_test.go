@@ -27,7 +27,7 @@ func TestObjectField(t *testing.T) {
 	o := unmarshal(t, widget)
 	size, err := rest.Field[int64](o, "spec", "size")
 	require.NoError(t, err)
-	require.EqualValues(t, 9007199254740993, size)
+	require.EqualValues(t, int64(9007199254740993), size)
 	parts, err := rest.Field[[]struct{ Name string }](o, "spec", "parts")
 	require.NoError(t, err)
 	require.Equal(t, []struct{ Name string }{{"p"}, {"q"}}, parts)
@@ -79,7 +79,7 @@ func TestObjectText(t *testing.T) {
 	require.Equal(t, listwatch.KeyOf(o), listwatch.KeyOf(again))
 	var typed struct{ Spec struct{ Size int64 } }
 	require.NoError(t, again.Decode(&typed))
-	require.EqualValues(t, 9007199254740993, typed.Spec.Size)
+	require.EqualValues(t, int64(9007199254740993), typed.Spec.Size)
 	require.ErrorIs(t, o.Decode(new(int)), listwatch.ErrDecode)
 }
 
