@@ -301,12 +301,19 @@ func TestValuesThatCannotBeFound(t *testing.T) {
 	require.Equal(t, 1, fs[0].More)
 	require.Nil(t, fs[0].Stack)
 
-	byAny := mustIndex(t, x, "any", func(*pod) []any { return []any{"a", []byte("b")} })
+	byAny := mustIndex(t, x, "any", func(p *pod) []any {
+		if p.Name == "q" {
+			return []any{"q"}
+		}
+		return []any{"a", []byte("b")}
+	})
 	require.Empty(t, slices.Collect(byAny.Values()))
 	fs = faults()
 	require.Len(t, fs, 1)
 	require.ErrorContains(t, fs[0], "panic: ")
-	x.Delete(key("p"))
+	x.Put(newPod("p", "3"), newPod("q", "3")) // nothing of p goes to q
+	require.Equal(t, []any{"q"}, slices.Collect(byAny.Values()))
+	x.Delete(key("p"), key("q"))
 	require.Empty(t, slices.Collect(byFloat.Values()))
 	require.NoError(t, x.Check())
 }
