@@ -14,7 +14,8 @@ type report struct {
 }
 
 // Pop waits for changes and calls process with all those of the first key, of the next one, and so on
-// until they are so many; 0 or less means all. Process runs without any lock of the queue. Until it returns, what it was
+// until they are so many; 0 or less means all.
+// Process runs without any lock of the queue. Until it returns, what it was
 // given counts as held, and a change of one of its keys queues that key anew. It must not call
 // Pop.
 //

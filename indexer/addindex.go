@@ -13,7 +13,8 @@ import (
 // It may be called at any time. Objects that are held already are in the index when AddIndex
 // returns; writers wait meanwhile, readers don't. The function must be a pure function of the
 // object. It runs with no lock that readers take, so it may read the store, but it must not
-// write to it or add an index. Writers run it beside one another. When it panics, the object is stored and is just not in this
+// write to it or add an index. Writers run it beside one another.
+// When it panics, the object is stored and is just not in this
 // index; see [Fault]. A name that is taken gives an error that wraps [ErrIndexExists], a
 // missing name or function one that wraps [ErrBadIndex].
 func AddIndex[T listwatch.Object, V comparable](r *Reader[T], name string, values func(T) []V) (*Index[T, V], error) {

@@ -12,7 +12,8 @@ import (
 // Indexer is a store of objects by key, with indexes. Make one with [New].
 //
 // It is the side that writes; give readers its [Reader]. All methods are safe for concurrent
-// use. Readers and other writers wait for a writer only while it puts a batch in place. It keeps the objects it is given, which must not be changed any more.
+// use. Readers and other writers wait for a writer only while it puts a batch in place. It keeps the
+// objects it is given, which must not be changed any more.
 type Indexer[T listwatch.Object] struct {
 	options Options
 	uid     func(T) string

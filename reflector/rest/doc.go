@@ -17,7 +17,8 @@
 //	source, err := rest.New[*corev1.Pod](base.JoinPath("api/v1/pods").String(), rest.Options{Client: client})
 //
 // T is a Kubernetes type by pointer, a struct of your own that names the fields which are
-// needed and no others, or [Object] for any kind, which is kept as JSON and read by [Field]. The fields metadata.namespace, name and
+// needed and no others, or [Object] for any kind, which is kept as JSON and read by [Field].
+// The fields metadata.namespace, name and
 // resourceVersion are those of the wire: T's getters must say the same, or each object is
 // refused. So the tag in such a struct matters:
 //

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (o Object) Decode(v any) error {
 
 // Equal reports whether both have the same text.
 func (o Object) Equal(other Object) bool {
-	return o.c == other.c || o.String() == other.String()
+	return o.c == other.c || o.c != nil && other.c != nil && bytes.Equal(o.c.text, other.c.text)
 }
 
 // String returns the JSON of the object, null for the zero value.
