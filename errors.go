@@ -36,6 +36,9 @@ var (
 	ErrTooLarge = errors.New("object too large")
 	// ErrIdle: a request made no progress within its deadline and was given up.
 	ErrIdle = errors.New("no progress")
+	// ErrDrift: a list beside a watch has shown that the watch does not tell what the server holds.
+	// Another one is to go on from the position.
+	ErrDrift = errors.New("a list has contradicted the watch")
 	// ErrStopped: the part was stopped, or closed, and takes nothing more.
 	ErrStopped = errors.New("stopped")
 	// ErrRunning: the part runs already.

@@ -12,8 +12,15 @@ import (
 //
 // It blocks while the queue is full, until ctx is done, whose cause it returns, or the queue is
 // closed: ErrStopped. An event of another type than Added, Modified, Deleted and Bookmark, or an
-// object without name, is ErrProtocol.
+// object without name, is ErrProtocol. When a Compare has found drift, what the watch tells from
+// then on may be of another history than the list: the first call behind that is refused with
+// [listwatch.ErrDrift], and another watch is to go on from the position.
 func (q *DeltaFIFO[T]) Apply(ctx context.Context, events ...listwatch.Event[T]) error {
+	return q.apply(ctx, events, true)
+}
+
+// apply is Apply. watched: the events are those of a watch, which a Compare may have contradicted.
+func (q *DeltaFIFO[T]) apply(ctx context.Context, events []listwatch.Event[T], watched bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -30,6 +37,10 @@ func (q *DeltaFIFO[T]) Apply(ctx context.Context, events ...listwatch.Event[T]) 
 	defer q.mu.Unlock()
 	if err := q.roomLocked(ctx, len(deltas), nil); err != nil {
 		return err
+	}
+	if watched && q.contradicted {
+		q.contradicted = false
+		return fmt.Errorf("deltafifo: apply: %w", listwatch.ErrDrift)
 	}
 	for i := range deltas {
 		d := &deltas[i]
@@ -196,19 +207,19 @@ func (q *DeltaFIFO[T]) giveBack(scratch []staged[T]) {
 
 // Add queues an object as added. The position does not move. It blocks and fails as Apply does.
 func (q *DeltaFIFO[T]) Add(ctx context.Context, object T) error {
-	return q.Apply(ctx, listwatch.Event[T]{Type: listwatch.Added, Object: object})
+	return q.apply(ctx, []listwatch.Event[T]{{Type: listwatch.Added, Object: object}}, false)
 }
 
 // Update queues a new state of an object. The position does not move. It blocks and fails as
 // Apply does.
 func (q *DeltaFIFO[T]) Update(ctx context.Context, object T) error {
-	return q.Apply(ctx, listwatch.Event[T]{Type: listwatch.Modified, Object: object})
+	return q.apply(ctx, []listwatch.Event[T]{{Type: listwatch.Modified, Object: object}}, false)
 }
 
 // Delete queues the deletion of an object at the object's own version. The position does not
 // move. It blocks and fails as Apply does.
 func (q *DeltaFIFO[T]) Delete(ctx context.Context, object T) error {
-	return q.Apply(ctx, listwatch.Event[T]{Type: listwatch.Deleted, Object: object})
+	return q.apply(ctx, []listwatch.Event[T]{{Type: listwatch.Deleted, Object: object}}, false)
 }
 
 // Replace takes objects as the whole collection as of version: a Rebuild snapshot in one call.

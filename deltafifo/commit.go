@@ -39,7 +39,7 @@ func (s *snapshot[T]) Commit(version string) error {
 		q.reachLocked(version)
 	case listwatch.Compare:
 		s.repairLocked(version)
-		q.drift += s.rewindLocked(version)
+		q.driftedLocked(s.rewindLocked(version))
 		q.endLocked()
 		w := &sweep{version: version}
 		for i := range missing {
@@ -111,7 +111,7 @@ func (s *snapshot[T]) repairLocked(version string) {
 				continue
 			}
 		}
-		s.q.drift++
+		s.q.driftedLocked(1)
 		s.queueLocked(d)
 	}
 }
@@ -221,7 +221,13 @@ func (q *DeltaFIFO[T]) sweepLocked(w *sweep) {
 	for _, k := range w.keys {
 		v, _ := q.viewLocked(k, 0)
 		if v.held && !listwatch.Newer(v.head.ResourceVersion, w.version) && q.deleteLocked(&v, w.version, false) {
-			q.drift++
+			q.driftedLocked(1)
 		}
 	}
+}
+
+// driftedLocked notes that the watch has not told n changes that a Compare has shown.
+func (q *DeltaFIFO[T]) driftedLocked(n uint64) {
+	q.drift += n
+	q.contradicted = q.contradicted || n > 0
 }

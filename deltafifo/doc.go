@@ -50,8 +50,8 @@
 //  8. Listed states come in listed order, then deletions sorted by key. (TestOrderOfSnapshot)
 //  9. A key that was listed is never deleted by that list. (TestListedIsNotSweptWithLiveChange)
 //  10. Beside a healthy watch, Compare has no effect; what the watch has missed is repaired and
-//     counted. (TestCompareBesideHealthyWatch, TestCompareRepairsDrift, TestStressHealthyCompare,
-//     TestModel)
+//     counted, and the watch refused. (TestCompareBesideHealthyWatch, TestCompareRepairsDrift,
+//     TestContradictedWatchIsRefused, TestStressHealthyCompare, TestModel)
 //  11. The position grows only, but for Reset, which begins an epoch. (TestPosition,
 //     TestResetBeginsAnEpoch)
 //  12. Version covers what was handed out, and Exact says so only when the store is that version

@@ -71,7 +71,9 @@ type DeltaFIFO[T listwatch.Object] struct {
 	open       *snapshot[T] // nil when none is open
 	sweep      *sweep       // of a Compare, until the position reaches its version; may be nil
 	drift      uint64
-	gap        gap
+	// contradicted: a Compare has found drift, and no event of a watch has come since.
+	contradicted bool
+	gap          gap
 
 	idle    bool          // a Pop waits for wake
 	space   chan struct{} // closed when there is room or a snapshot ended; nil: nobody waits

@@ -2,6 +2,7 @@ package deltafifo_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -82,9 +83,18 @@ func newBareRig(t *testing.T) *rig {
 	return &rig{t: t, q: deltafifo.New[*pod](nil, deltafifo.Options{})}
 }
 
+// goOn applies events of a watch; when a list has contradicted it, those of another one.
+func goOn(q *deltafifo.DeltaFIFO[*pod], events ...listwatch.Event[*pod]) error {
+	err := q.Apply(context.Background(), events...)
+	if errors.Is(err, listwatch.ErrDrift) {
+		err = q.Apply(context.Background(), events...)
+	}
+	return err
+}
+
 func (r *rig) apply(events ...listwatch.Event[*pod]) {
 	r.t.Helper()
-	require.NoError(r.t, r.q.Apply(r.t.Context(), events...))
+	require.NoError(r.t, goOn(r.q, events...))
 }
 
 // pop applies the next batch to the store and returns it as text. There must be one.

@@ -230,6 +230,43 @@ func TestCompareRepairsDrift(t *testing.T) {
 	}
 }
 
+// A list of another history than the watch is of: what the watch still tells is not taken.
+func TestContradictedWatchIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		commit string
+		inside func(*rig, snapshot)
+		reach  bool // the watch has yet to reach the list's version
+		want   []string
+	}{
+		"missing":        {commit: "10", want: []string{"Deleted a/U@10 was 8 +unknown"}},
+		"missing, ahead": {commit: "11", reach: true, want: []string{"Deleted a/U@11 was 8 +unknown"}},
+		"older state":    {commit: "10", inside: puts(newPod("a", "U", "4")), want: []string{"Replaced a/U@4 +force"}},
+		"newer state":    {commit: "10", inside: puts(newPod("a", "U", "9")), want: []string{"Replaced a/U@9"}},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, deltafifo.Options{})
+			r.fill("10", newPod("a", "U", "8"))
+			s := r.q.Begin(listwatch.Compare)
+			if c.inside != nil {
+				c.inside(r, s)
+			}
+			require.NoError(t, s.Commit(c.commit))
+			if c.reach {
+				require.NoError(t, r.q.Apply(t.Context(), bookmark(c.commit)))
+			}
+			stale := event(listwatch.Modified, newPod("a", "U", "12"), "12")
+			require.ErrorIs(t, r.q.Apply(t.Context(), stale), listwatch.ErrDrift)
+			lines, _ := r.pop(0)
+			equal(t, c.want, lines)
+			require.NotEqual(t, "12", r.q.Position())
+			require.NoError(t, r.q.Add(t.Context(), newPod("b", "U", "1")), "no watch told it")
+			require.NoError(t, r.q.Apply(t.Context(), stale), "of another watch")
+			require.Equal(t, "12", r.q.Position())
+		})
+	}
+}
+
 func TestCompareLeavesThePositionAlone(t *testing.T) {
 	r := newRig(t, deltafifo.Options{})
 	r.fill("10", newPod("a", "", "5"))

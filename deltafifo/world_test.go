@@ -97,7 +97,7 @@ func (w *world) deliver(n int) {
 	if n > 0 && w.cursor > 0 {
 		events = append(events, bookmark(strconv.Itoa(w.cursor)))
 	}
-	w.must(w.q.Apply(context.Background(), events...))
+	w.must(goOn(w.q, events...))
 }
 
 // begin opens a snapshot as a reflector may.

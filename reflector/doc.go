@@ -36,6 +36,8 @@
 //   - an event that cannot be taken, or goes back, is a gap: reported once, and repaired by a
 //     comparing list beside the watch once the position has passed it. When the watch ends before that, an
 //     ordinary list takes its place;
+//   - when a comparing list shows what the watch should have told, or contradicts it, the sink refuses what
+//     that watch tells next, and another goes on from the position;
 //   - an answer that cannot be taken at all, twice at one version, brings a list.
 //
 // # Guarantees

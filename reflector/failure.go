@@ -38,6 +38,7 @@ const (
 	classBusy                     // 429
 	classDenied                   // 401, 403, 404
 	classUnsupported              // the request is not offered in this form
+	classDrift                    // a list has contradicted the watch
 	classBad                      // an answer that cannot be taken, a panic, a failing sink
 	classNetwork                  // the server was not reached, or the connection was lost
 	classServer                   // 5xx, and what cannot be told
@@ -84,6 +85,8 @@ func classOf(err error, code int) class {
 		Timeout() bool
 	}
 	switch {
+	case errors.As(err, &sunk) && is(listwatch.ErrDrift):
+		return classDrift
 	case errors.As(err, &sunk), errors.As(err, &panicked):
 		return classBad
 	case code == 410 || is(listwatch.ErrExpired):
@@ -114,7 +117,8 @@ func classOf(err error, code int) class {
 var sentinels = [...]error{
 	listwatch.ErrExpired, listwatch.ErrTooLargeVersion, listwatch.ErrTooManyRequests, listwatch.ErrUnauthorized,
 	listwatch.ErrForbidden, listwatch.ErrNotFound, listwatch.ErrIdle, listwatch.ErrUnsupported, listwatch.ErrDecode,
-	listwatch.ErrProtocol, listwatch.ErrWrongKind, listwatch.ErrTooLarge, listwatch.ErrUnavailable, listwatch.ErrStopped,
+	listwatch.ErrProtocol, listwatch.ErrWrongKind, listwatch.ErrTooLarge, listwatch.ErrDrift, listwatch.ErrUnavailable,
+	listwatch.ErrStopped,
 }
 
 func sentinelOf(err error) error {

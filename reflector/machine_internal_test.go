@@ -246,6 +246,8 @@ func TestStepWatchFailures(t *testing.T) {
 		{name: "too large right after a list", m: fresh, in: event(classTooNew), do: doSleep, delay: base, then: effect{do: doList, list: latest}, reported: true},
 		{name: "denied", m: m, in: at(watchEnd(classDenied, 0)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "denied by an event", m: m, in: event(classDenied), do: doSleep, delay: base, then: again, reported: true},
+		{name: "contradicted", m: m, in: at(watchEnd(classDrift, time.Minute)), do: doWatch, reported: true},
+		{name: "contradicted in no time", m: m, in: at(watchEnd(classDrift, 0)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "cannot be taken", m: badElsewhere, in: at(watchEnd(classBad, 0)), do: doSleep, delay: base, then: again, reported: true},
 		{name: "cannot be taken twice", m: badHere, in: at(watchEnd(classBad, 0)), do: doSleep, delay: base, then: list, reported: true},
 		{name: "request refused twice", m: badHere, in: at(watchEnd(classUnsupported, 0)), do: doSleep, delay: base, then: list, reported: true},

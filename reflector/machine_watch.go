@@ -76,6 +76,11 @@ func (m *machine) watchEnded(in input) effect {
 		return again(m.read(in))
 	case classTooNew:
 		return again(m.latest(listwatch.Rebuild))
+	case classDrift:
+		if brief {
+			return m.fail(in, m.onward(in), "")
+		}
+		return turn(m.onward(in), "")
 	case classBusy, classDenied:
 		return m.fail(in, effect{do: doWatch}, "")
 	}

@@ -13,7 +13,8 @@ import (
 // over is read again from the source after a pause.
 type Sink[T listwatch.Object] interface {
 	// Apply takes events of a live watch, all or none. It blocks while the sink is full, until
-	// ctx is done. A Bookmark moves the position and nothing else. The slice is lent.
+	// ctx is done. A Bookmark moves the position and nothing else. The slice is lent. Refused with
+	// [listwatch.ErrDrift], they are asked for again by another watch, at once.
 	Apply(ctx context.Context, events ...listwatch.Event[T]) error
 	// Begin begins a snapshot and aborts the one before, if it is still open.
 	Begin(m listwatch.Mode) listwatch.Snapshot[T]
