@@ -26,7 +26,7 @@ func (i *Informer[T]) apply(b deltafifo.Batch[T]) error {
 		i.writes, i.changes = nil, nil
 	}
 	for _, err := range ended {
-		i.report(err)
+		i.options.report(err)
 	}
 	if b.Synced {
 		i.fire(&i.synced)
@@ -46,7 +46,7 @@ func (i *Informer[T]) advance(b deltafifo.Batch[T]) (fire []waiter, ended []erro
 		exact = b.Version
 	}
 	i.faults.hold()
-	defer i.faults.release()
+	defer i.releaseFaults()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.store.Apply(exact, i.writes)

@@ -3,12 +3,12 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime/debug"
 	"sync"
 
 	"github.com/seed3bce33ad/listwatch"
-	"github.com/seed3bce33ad/listwatch/internal/worker"
 )
 
 var errExited = errors.New("the handler ended its goroutine")
@@ -21,20 +21,19 @@ const runLength = 64
 //
 // Lock order: the informer's mu, then delivery.mu. No lock is held while the handler runs.
 type delivery[T listwatch.Object] struct {
+	i       *Informer[T]
 	handler Handler[T]
 	options HandlerOptions
-	crash   bool
-	report  func(error) // puts the names in front
-	fire    func(*listwatch.Signal)
-	workers *worker.Group
-	reg     *Registration
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	remove  func(error) // takes it out of the informer and ends it
-	unhook  func() bool // lets go of the context that the handler was added with
+	reg     Registration
+	added   context.Context // what the handler was added with
+	unhook  func() bool     // lets go of it
+	// ctx, made of added, is given to the handler. It is nil until there is something to tell, and
+	// written with mu held by the goroutine that is in loop, which may read it.
+	ctx context.Context
 
 	mu      sync.Mutex
-	cursor  cursor[T]  // guarded by mu, as is all below
+	cancel  context.CancelCauseFunc // guarded by mu, as is all below; of ctx
+	cursor  cursor[T]
 	box     mailbox[T] // what has left the log
 	buffer  []Change[T]
 	running bool // a goroutine is in loop; it alone calls the handler
@@ -100,7 +99,7 @@ func (d *delivery[T]) absorbLocked() {
 func (d *delivery[T]) startLocked() {
 	if !d.running && !d.ended {
 		d.running = true
-		d.workers.Go(d.loop)
+		d.i.workers.Go(d.loop)
 	}
 }
 
@@ -109,7 +108,7 @@ func (d *delivery[T]) loop() {
 	defer func() {
 		if !returned { // the handler called runtime.Goexit, or panics and may
 			d.remove(errExited)
-			close(d.reg.done)
+			d.reg.done.Fire()
 			d.report(errExited)
 		}
 	}()
@@ -135,17 +134,17 @@ func (d *delivery[T]) take(told int) (run []Change[T], ok bool) {
 	if d.ended {
 		d.running = false
 		d.mu.Unlock()
-		close(d.reg.done)
+		d.reg.done.Fire()
 		return nil, false
 	}
-	if d.ctx.Err() != nil { // remove is on its way
+	if d.added.Err() != nil { // remove is on its way
 		d.running = false
 		d.mu.Unlock()
 		return nil, false
 	}
 	if d.syncLocked() {
 		d.mu.Unlock()
-		d.fire(&d.reg.synced)
+		d.i.fire(&d.reg.synced)
 		return nil, true
 	}
 	limit := uint64(math.MaxUint64)
@@ -162,6 +161,9 @@ func (d *delivery[T]) take(told int) (run []Change[T], ok bool) {
 	}
 	d.run = run
 	d.running = len(run) > 0
+	if d.running && d.ctx == nil {
+		d.ctx, d.cancel = context.WithCancelCause(d.added)
+	}
 	d.mu.Unlock()
 	return run, len(run) > 0
 }
@@ -186,7 +188,7 @@ func (d *delivery[T]) syncedAt(seq uint64) {
 // tell calls the handler for each change of run until one panics or the registration ends, and
 // returns for how many.
 func (d *delivery[T]) tell(run []Change[T]) (n int) {
-	if !d.crash {
+	if !d.i.options.CrashOnPanic {
 		defer func() {
 			if p := recover(); p != nil {
 				d.panicked(run[n].Key, p)
@@ -219,7 +221,7 @@ func (d *delivery[T]) end(err error) {
 	}
 	d.ended = true
 	d.cursor, d.box, d.buffer, d.run = cursor[T]{}, mailbox[T]{}, nil, nil // they keep objects alive
-	running, stopTimer := d.running, d.stopTimer
+	running, stopTimer, cancel := d.running, d.stopTimer, d.cancel
 	d.stopTimer = nil
 	d.reg.setErr(err) // before anybody can close done
 	d.mu.Unlock()
@@ -227,9 +229,11 @@ func (d *delivery[T]) end(err error) {
 		stopTimer()
 	}
 	d.unhook()
-	d.cancel(err)
+	if cancel != nil {
+		cancel(err)
+	}
 	if !running {
-		close(d.reg.done)
+		d.reg.done.Fire()
 	}
 }
 
@@ -270,6 +274,20 @@ func (d *delivery[T]) keepTimer(stop func()) {
 		stop()
 	}
 }
+
+// remove ends the delivery and takes it out of the informer.
+func (d *delivery[T]) remove(err error) { d.i.remove(d, err) }
+
+// leave removes it since the context that it was added with is done.
+func (d *delivery[T]) leave() { d.remove(context.Cause(d.added)) }
+
+// report tells of a failure of the handler.
+func (d *delivery[T]) report(err error) {
+	d.i.options.report(fmt.Errorf("informer %s: %s: %w", d.i.options.Name, d.options.Name, err))
+}
+
+// stats returns the numbers of this moment.
+func (d *delivery[T]) stats() HandlerStats { return d.statsNow(d.i.logEnd()) }
 
 // statsNow returns the numbers of this moment; end is the number of the log's next change.
 func (d *delivery[T]) statsNow(end uint64) HandlerStats {

@@ -2,25 +2,22 @@ package informer
 
 import "sync"
 
-// faults passes errors on, but keeps them back while the informer holds its lock: whoever hears
-// them may call the informer.
+// faults keeps errors of index functions back while the informer holds its lock: whoever hears them
+// may call the informer.
 type faults struct {
-	report func(error)
-
 	mu   sync.Mutex
 	keep bool    // guarded by mu, as is all below
 	kept []error // only while keep
 }
 
-func (f *faults) tell(err error) {
+// take reports whether the error is kept back.
+func (f *faults) take(err error) bool {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.keep {
 		f.kept = append(f.kept, err)
-		f.mu.Unlock()
-		return
 	}
-	f.mu.Unlock()
-	f.report(err)
+	return f.keep
 }
 
 func (f *faults) hold() {
@@ -29,12 +26,28 @@ func (f *faults) hold() {
 	f.keep = true
 }
 
-func (f *faults) release() {
+// release returns what was kept back.
+func (f *faults) release() []error {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	kept := f.kept
 	f.keep, f.kept = false, nil
-	f.mu.Unlock()
-	for _, err := range kept {
-		f.report(err)
+	return kept
+}
+
+// indexFault passes an error of an index function on, now or when the lock has been released.
+func (i *Informer[T]) indexFault(err error) {
+	switch {
+	case i.faults.take(err):
+	case i.options.IndexOnError != nil:
+		i.options.tell(i.options.IndexOnError, err)
+	default:
+		i.options.report(err)
+	}
+}
+
+func (i *Informer[T]) releaseFaults() {
+	for _, err := range i.faults.release() {
+		i.indexFault(err)
 	}
 }

@@ -27,33 +27,27 @@ func (i *Informer[T]) AddHandler(ctx context.Context, h Handler[T], o HandlerOpt
 		return nil, fmt.Errorf("informer %s: handler %s: %w", i.options.Name, o.Name, err)
 	}
 	d := &delivery[T]{
-		handler: h, options: o, crash: i.options.CrashOnPanic, workers: &i.workers, fire: i.fire,
-		report: func(err error) { i.report(fmt.Errorf("informer %s: %s: %w", i.options.Name, o.Name, err)) },
-		box:    mailbox[T]{fold: o.Policy == Coalesce, same: i.same}, syncAt: math.MaxUint64,
-		reg: &Registration{done: make(chan struct{})},
+		i: i, handler: h, options: o, added: ctx,
+		box: mailbox[T]{fold: o.Policy == Coalesce, same: i.same}, syncAt: math.MaxUint64,
 	}
-	d.ctx, d.cancel = context.WithCancelCause(ctx)
-	d.remove = func(err error) { i.remove(d, err) }
-	d.reg.stats = func() HandlerStats { return d.statsNow(i.logEnd()) }
+	d.reg.of = d
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.state == isStopped {
-		d.cancel(listwatch.ErrStopped)
 		return nil, fmt.Errorf("informer %s: handler %s: %w", i.options.Name, o.Name, listwatch.ErrStopped)
 	}
-	i.admitLocked(ctx, d)
+	i.admitLocked(d)
 	if i.state == isRunning {
 		i.armResyncLocked(d)
 	}
-	d.reg.remove = func() { i.remove(d, nil) }
-	return d.reg, nil
+	return &d.reg, nil
 }
 
 // admitLocked gives a new handler the state of the store and the log from there on.
-func (i *Informer[T]) admitLocked(ctx context.Context, d *delivery[T]) {
+func (i *Informer[T]) admitLocked(d *delivery[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.unhook = context.AfterFunc(ctx, func() { i.remove(d, context.Cause(ctx)) })
+	d.unhook = context.AfterFunc(d.added, d.leave)
 	d.cursor = cursor[T]{node: i.log.end}
 	last := i.log.seq() - 1
 	for _, o := range i.store.Reader().List() {
@@ -104,7 +98,7 @@ func (i *Informer[T]) armResyncLocked(d *delivery[T]) {
 	stop := timing.AfterFunc(i.options.Clock, d.options.Resync, func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if i.state != isRunning || d.ctx.Err() != nil {
+		if i.state != isRunning || d.added.Err() != nil {
 			return
 		}
 		d.resync(i.store.Reader().List(), i.log.seq())

@@ -36,7 +36,7 @@ const (
 // Informer keeps an [indexer.Indexer] equal to a collection on a server and tells handlers what
 // changes. Make one with [New], start it with Run. All methods are safe for concurrent use.
 type Informer[T listwatch.Object] struct {
-	options   Options
+	options   kept
 	uid       func(T) string
 	store     *indexer.Indexer[T]
 	queue     *deltafifo.DeltaFIFO[T]
@@ -44,7 +44,6 @@ type Informer[T listwatch.Object] struct {
 	workers   worker.Group // Run's own, and those that call handlers
 	synced    listwatch.Signal
 	stopped   listwatch.Signal
-	report    func(error)
 	faults    faults // of index functions
 
 	// mu is held over each change of the store together with the log, so that whoever holds it
@@ -70,13 +69,8 @@ type Informer[T listwatch.Object] struct {
 // that do not make sense panic: they are programming errors.
 func New[T listwatch.Object](source listwatch.ListerWatcher[T], o Options) *Informer[T] {
 	o = o.withDefaults()
-	i := &Informer[T]{options: o, uid: identity.Of[T](), log: log[T]{end: &node[T]{first: 1}}}
-	i.report = o.reporter()
-	i.faults.report = i.report
-	if o.Index.OnError != nil {
-		i.faults.report = o.heard(o.Index.OnError)
-	}
-	o.Index.OnError = i.faults.tell
+	i := &Informer[T]{options: o.kept(), uid: identity.Of[T](), log: log[T]{end: &node[T]{first: 1}}}
+	o.Index.OnError = i.indexFault
 	if o.Index.Name == "" {
 		o.Index.Name = o.Name
 	}
@@ -123,7 +117,7 @@ func (i *Informer[T]) Run(ctx context.Context) (err error) {
 		}
 		wait()
 		if err = i.ending(ctx, err); err != nil {
-			i.report(err)
+			i.options.report(err)
 		}
 		i.stop(err)
 	}()
@@ -176,7 +170,7 @@ func (i *Informer[T]) stop(err error) {
 	}
 	i.workers.Wait()
 	for _, d := range deliveries {
-		<-d.reg.done // the end of its context may be at it
+		<-d.reg.done.Done() // the end of its context may be at it
 	}
 }
 
@@ -266,7 +260,7 @@ func (i *Informer[T]) fire(s *listwatch.Signal) {
 		defer func() {
 			if p := recover(); p != nil {
 				err := &PanicError{Where: "in a function of a signal", Value: p, Stack: debug.Stack()}
-				i.report(fmt.Errorf("informer %s: %w", i.options.Name, err))
+				i.options.report(fmt.Errorf("informer %s: %w", i.options.Name, err))
 			}
 		}()
 	}

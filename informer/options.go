@@ -68,31 +68,45 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// reporter returns a function that logs errors and passes them to OnError.
-func (o Options) reporter() func(error) {
-	hear := o.heard(o.OnError)
-	return func(err error) {
-		var panicked *PanicError
-		if errors.As(err, &panicked) {
-			o.Logger.Error("panic", "informer", o.Name, "error", err, "stack", string(panicked.Stack))
-		} else {
-			o.Logger.Error("failure", "informer", o.Name, "error", err)
-		}
-		hear(err)
+// kept is what an informer needs of its Options for as long as it lives; see there.
+type kept struct {
+	Name         string
+	Clock        clock.Clock
+	Logger       *slog.Logger
+	OnError      func(error)
+	IndexOnError func(error)
+	CrashOnPanic bool
+	Resync       time.Duration
+	SyncTimeout  time.Duration
+}
+
+func (o Options) kept() kept {
+	return kept{
+		Name: o.Name, Clock: o.Clock, Logger: o.Logger, OnError: o.OnError, IndexOnError: o.Index.OnError,
+		CrashOnPanic: o.CrashOnPanic, Resync: o.Resync, SyncTimeout: o.SyncTimeout,
 	}
 }
 
-// heard returns a function that passes errors to f, and survives it.
-func (o Options) heard(f func(error)) func(error) {
-	return func(err error) {
-		if f == nil {
-			return
-		}
-		defer func() {
-			if p := recover(); p != nil {
-				o.Logger.Error("OnError panicked", "informer", o.Name, "error", errors.Join(err, fmt.Errorf("%v", p)))
-			}
-		}()
-		f(err)
+// report logs an error and passes it to OnError.
+func (o *kept) report(err error) {
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		o.Logger.Error("panic", "informer", o.Name, "error", err, "stack", string(panicked.Stack))
+	} else {
+		o.Logger.Error("failure", "informer", o.Name, "error", err)
 	}
+	o.tell(o.OnError, err)
+}
+
+// tell passes an error to f, and survives it.
+func (o *kept) tell(f func(error), err error) {
+	if f == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			o.Logger.Error("OnError panicked", "informer", o.Name, "error", errors.Join(err, fmt.Errorf("%v", p)))
+		}
+	}()
+	f(err)
 }

@@ -120,13 +120,18 @@ type HandlerStats struct {
 	Synced bool
 }
 
+// registered is a delivery of any type.
+type registered interface {
+	remove(error)
+	stats() HandlerStats
+}
+
 // Registration is one handler's membership. All methods are safe for concurrent use, also
 // from inside the handler.
 type Registration struct {
+	of     registered
 	synced listwatch.Signal
-	done   chan struct{}
-	remove func()
-	stats  func() HandlerStats
+	done   listwatch.Signal
 
 	mu  sync.Mutex
 	err error // guarded by mu
@@ -135,11 +140,11 @@ type Registration struct {
 // Remove ends the registration. The handler is not called again once a call that is under way
 // has returned: wait for that with Done, but not from inside the handler. A second Remove
 // does nothing.
-func (r *Registration) Remove() { r.remove() }
+func (r *Registration) Remove() { r.of.remove(nil) }
 
 // Done returns a channel that is closed when the registration has ended and the last call of
 // the handler has returned.
-func (r *Registration) Done() <-chan struct{} { return r.done }
+func (r *Registration) Done() <-chan struct{} { return r.done.Done() }
 
 // Err returns why the registration ended: [ErrOverrun], the cause of its context's end, or
 // listwatch.ErrStopped when the informer stopped. It is nil before that, and after Remove.
@@ -154,7 +159,7 @@ func (r *Registration) Err() error {
 func (r *Registration) Synced() *listwatch.Signal { return &r.synced }
 
 // Stats returns the numbers of this moment.
-func (r *Registration) Stats() HandlerStats { return r.stats() }
+func (r *Registration) Stats() HandlerStats { return r.of.stats() }
 
 func (r *Registration) setErr(err error) {
 	r.mu.Lock()

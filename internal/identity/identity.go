@@ -1,7 +1,12 @@
 // Package identity finds out, once per type, how to read the identity of an object.
 package identity
 
-import "reflect"
+import (
+	"reflect"
+	"sync"
+)
+
+var functions sync.Map // by type
 
 // Of returns a function that reads the UID of a T, or one that returns "" when T has none.
 //
@@ -11,6 +16,14 @@ import "reflect"
 // reflection, which is slow and allocates.
 func Of[T any]() func(T) string {
 	t := reflect.TypeFor[T]()
+	of, ok := functions.Load(t)
+	if !ok {
+		of, _ = functions.LoadOrStore(t, find[T](t))
+	}
+	return of.(func(T) string)
+}
+
+func find[T any](t reflect.Type) func(T) string {
 	if t.Implements(reflect.TypeFor[interface{ GetUID() string }]()) {
 		return func(o T) string { return any(o).(interface{ GetUID() string }).GetUID() }
 	}

@@ -12,10 +12,12 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
+var realClock = clock.New()
+
 // Or returns c, or the real clock when c is nil.
 func Or(c clock.Clock) clock.Clock {
 	if c == nil {
-		return clock.New()
+		return realClock
 	}
 	return c
 }
@@ -23,7 +25,12 @@ func Or(c clock.Clock) clock.Clock {
 // AfterFunc calls f once after d, in a goroutine of the clock's. d must be positive: what is
 // due at once is the caller's to do. Stop is a hint, see the package's comment.
 func AfterFunc(c clock.Clock, d time.Duration, f func()) (stop func()) {
-	t := c.AfterFunc(max(d, 1), f)
+	d = max(d, 1)
+	if c == realClock { // which would wrap the timer in a larger one
+		t := time.AfterFunc(d, f)
+		return func() { t.Stop() }
+	}
+	t := c.AfterFunc(d, f)
 	return func() { t.Stop() }
 }
 
