@@ -24,13 +24,14 @@ func (q *DeltaFIFO[T]) apply(ctx context.Context, events []listwatch.Event[T], w
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	deltas := q.borrow()
-	defer func() { q.giveBack(deltas) }()
+	scratch := q.borrow()
+	defer q.giveBack(scratch)
 	for i := range events {
-		if err := q.readEvent(&events[i], &deltas); err != nil {
+		if err := q.readEvent(&events[i], scratch); err != nil {
 			return fmt.Errorf("deltafifo: event %d: %w", i, err)
 		}
 	}
+	deltas := *scratch
 	reached, uncovered, some := versions(events, deltas)
 
 	q.mu.Lock()
@@ -185,24 +186,21 @@ func (q *DeltaFIFO[T]) freeWritersLocked() {
 	}
 }
 
-func (q *DeltaFIFO[T]) borrow() []staged[T] {
-	select {
-	case scratch := <-q.scratch:
+// borrow returns an empty slice. Of several calls at once, one gets one that was used before.
+func (q *DeltaFIFO[T]) borrow() *[]staged[T] {
+	if scratch := q.scratch.Swap(nil); scratch != nil {
 		return scratch
-	default:
-		return nil
 	}
+	return new([]staged[T])
 }
 
-func (q *DeltaFIFO[T]) giveBack(scratch []staged[T]) {
-	if cap(scratch) > keepScratch {
+func (q *DeltaFIFO[T]) giveBack(scratch *[]staged[T]) {
+	if cap(*scratch) > keepScratch {
 		return
 	}
-	clear(scratch)
-	select {
-	case q.scratch <- scratch[:0]:
-	default:
-	}
+	clear(*scratch)
+	*scratch = (*scratch)[:0]
+	q.scratch.Store(scratch)
 }
 
 // Add queues an object as added. The position does not move. It blocks and fails as Apply does.

@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/internal/identity"
@@ -33,12 +34,10 @@ type DeltaFIFO[T listwatch.Object] struct {
 	store Store[T] // may be nil
 	uid   func(T) string
 	limit int
-	// popping holds a token while a Pop is at work.
-	popping chan struct{}
 	// wake tells the one Pop that waits.
 	wake chan struct{}
-	// scratch are slices in which calls prepare what they queue.
-	scratch chan []staged[T]
+	// scratch is a slice in which the next call prepares what it queues; nil when there is none.
+	scratch atomic.Pointer[[]staged[T]]
 	// out is what process was given; the Pop that is at work has it.
 	out []Deltas[T]
 
@@ -75,6 +74,8 @@ type DeltaFIFO[T listwatch.Object] struct {
 	contradicted bool
 	gap          gap
 
+	popping bool          // a Pop is at work
+	turn    chan struct{} // closed when it has ended; nil: nobody waits
 	idle    bool          // a Pop waits for wake
 	space   chan struct{} // closed when there is room or a snapshot ended; nil: nobody waits
 	waiting int
@@ -88,13 +89,11 @@ func New[T listwatch.Object](store Store[T], o Options) *DeltaFIFO[T] {
 		panic(fmt.Sprintf("deltafifo: %v", err))
 	}
 	return &DeltaFIFO[T]{
-		store:   store,
-		uid:     identity.Of[T](),
-		limit:   o.withDefaults().Limit,
-		popping: make(chan struct{}, 1),
-		wake:    make(chan struct{}, 1),
-		scratch: make(chan []staged[T], 2),
-		items:   table.New[listwatch.Key, *item[T]](),
+		store: store,
+		uid:   identity.Of[T](),
+		limit: o.withDefaults().Limit,
+		wake:  make(chan struct{}, 1),
+		items: table.New[listwatch.Key, *item[T]](),
 	}
 }
 

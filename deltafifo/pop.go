@@ -26,12 +26,6 @@ type report struct {
 // It returns ctx's cause when ctx is done, and ErrStopped when the queue was closed and
 // everything has been handed out.
 func (q *DeltaFIFO[T]) Pop(ctx context.Context, changes int, process func(Batch[T]) error) error {
-	select {
-	case q.popping <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-q.popping }()
 	batch, flight, err := q.take(ctx, changes)
 	if err != nil {
 		return err
@@ -41,10 +35,19 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, changes int, process func(Batch[
 	return process(batch)
 }
 
-// take blocks until there is a batch, and returns it without its items, which are in flight now.
+// take blocks until there is a batch, and returns it without its items, which are in flight now. Unless
+// it fails, a Pop is at work from then on.
 func (q *DeltaFIFO[T]) take(ctx context.Context, changes int) (b Batch[T], flight []*item[T], err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if err := q.beginLocked(ctx); err != nil {
+		return b, nil, err
+	}
+	defer func() {
+		if err != nil {
+			q.endPopLocked()
+		}
+	}()
 	for {
 		if ctx.Err() != nil {
 			return b, nil, context.Cause(ctx)
@@ -64,6 +67,35 @@ func (q *DeltaFIFO[T]) take(ctx context.Context, changes int) (b Batch[T], fligh
 		}
 		q.mu.Lock()
 		q.idle = false
+	}
+}
+
+// beginLocked waits for other Pops. The lock is released meanwhile.
+func (q *DeltaFIFO[T]) beginLocked(ctx context.Context) error {
+	for q.popping {
+		if q.turn == nil {
+			q.turn = make(chan struct{})
+		}
+		turn := q.turn
+		q.mu.Unlock()
+		select {
+		case <-turn:
+		case <-ctx.Done():
+		}
+		q.mu.Lock()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	q.popping = true
+	return nil
+}
+
+func (q *DeltaFIFO[T]) endPopLocked() {
+	q.popping = false
+	if q.turn != nil {
+		close(q.turn)
+		q.turn = nil
 	}
 }
 
@@ -125,6 +157,7 @@ func (q *DeltaFIFO[T]) land() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.reuseLocked(landed)
+	q.endPopLocked()
 }
 
 // reportLocked says what holds once everything handed out has been processed. What is still

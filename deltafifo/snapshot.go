@@ -161,13 +161,14 @@ func (s *snapshot[T]) Put(ctx context.Context, objects ...T) error {
 		return context.Cause(ctx)
 	}
 	q := s.q
-	deltas := q.borrow()
-	defer func() { q.giveBack(deltas) }()
+	scratch := q.borrow()
+	defer q.giveBack(scratch)
 	for i, object := range objects {
-		if err := q.readObject(Replaced, object, &deltas); err != nil {
+		if err := q.readObject(Replaced, object, scratch); err != nil {
 			return fmt.Errorf("deltafifo: put: object %d: %w", i, err)
 		}
 	}
+	deltas := *scratch
 	n := len(deltas)
 	if s.mode == listwatch.Compare {
 		n = 0 // nothing is queued before Commit

@@ -105,12 +105,11 @@ func (i *Informer[T]) Run(ctx context.Context) (err error) {
 		}
 		return fmt.Errorf("informer %s: %w", i.options.Name, err)
 	}
-	inner, cancel := context.WithCancelCause(ctx)
 	err = errGoexit // unless it returns
 	wait := func() {}
 	defer func() {
 		p := recover()
-		cancel(err)
+		i.reflector.Stop(err)
 		i.queue.Close()
 		if p != nil {
 			panic(p) // the process dies of it now, not when the handlers have returned
@@ -121,12 +120,12 @@ func (i *Informer[T]) Run(ctx context.Context) (err error) {
 		}
 		i.stop(err)
 	}()
-	began, fault := i.reflector.Start(inner)
+	began, fault := i.reflector.Start(ctx)
 	if fault != nil {
 		return fault
 	}
 	wait = began
-	return i.pop(inner)
+	return i.pop(ctx)
 }
 
 // ending returns what Run returns: an end as asked for is none.

@@ -25,12 +25,14 @@ type call struct {
 	clock  clock.Clock
 	grace  time.Duration
 	began  time.Time
-	goOn   func() // what is called when the call is abandoned
 
 	mu sync.Mutex // guards all below
-	// over: the call has returned or was abandoned, so callbacks are refused.
-	over  bool
-	stops []func()
+	// goOn is what is called when the call is abandoned; nil before do.
+	goOn func()
+	// over: the call has returned or was abandoned, so callbacks are refused. Dated: its context is
+	// done, and the grace has begun.
+	over, dated bool
+	stops       []func()
 	// sunk is the first failure of the sink within the call.
 	sunk               error
 	heard, moved, news bool
@@ -57,16 +59,20 @@ func newCall(ctx context.Context, c clock.Clock, grace time.Duration) *call {
 // do calls f. Mine is false when f was abandoned: then taken has been started in a goroutine
 // of its own with the outcome instead, and the caller must touch nothing and return.
 func (c *call) do(f func() outcome, abandoned func(outcome)) (o outcome, mine bool) {
+	c.mu.Lock()
 	c.goOn = func() {
 		abandoned(outcome{err: fmt.Errorf("%w: %w", errIgnores, context.Cause(c.ctx))})
 	}
-	c.atEnd(context.AfterFunc(c.ctx, c.armGrace))
+	c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		c.armGrace()
+	}
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			o = outcome{err: &panicError{where: "source", value: p, stack: debug.Stack()}}
 		} else if !returned { // runtime.Goexit: this goroutine is lost
-			c.cancel(fmt.Errorf("%w: the source ended its goroutine", listwatch.ErrProtocol))
+			c.end(fmt.Errorf("%w: the source ended its goroutine", listwatch.ErrProtocol))
 			c.abandon()
 			return
 		}
@@ -116,10 +122,10 @@ func (c *call) abandon() {
 }
 
 // atEnd has stop called when the call is over.
-func (c *call) atEnd(stop func() bool) {
+func (c *call) atEnd(stop func()) {
 	c.mu.Lock()
 	over := c.over
-	c.stops = append(c.stops, func() { stop() })
+	c.stops = append(c.stops, stop)
 	c.mu.Unlock()
 	if over {
 		stop()
@@ -128,19 +134,33 @@ func (c *call) atEnd(stop func() bool) {
 
 // after calls f once after d, unless the call is over.
 func (c *call) after(d time.Duration, f func()) {
-	stop := timing.AfterFunc(c.clock, d, func() {
+	c.atEnd(timing.AfterFunc(c.clock, d, func() {
 		if c.open() {
 			f()
 		}
-	})
-	c.atEnd(func() bool { stop(); return true })
+	}))
 }
 
-func (c *call) armGrace() { c.after(c.grace, c.abandon) }
+// end has the source return: it cancels the context, and the grace begins. Whoever cancels a context
+// around it must call end as well.
+func (c *call) end(cause error) {
+	c.cancel(cause)
+	c.armGrace()
+}
+
+func (c *call) armGrace() {
+	c.mu.Lock()
+	arm := c.goOn != nil && !c.over && !c.dated
+	c.dated = c.dated || arm
+	c.mu.Unlock()
+	if arm {
+		c.after(c.grace, c.abandon)
+	}
+}
 
 // endAfter ends the call after d.
 func (c *call) endAfter(d time.Duration, cause error) {
-	c.after(d, func() { c.cancel(cause) })
+	c.after(d, func() { c.end(cause) })
 }
 
 // open reports whether callbacks are still welcome.
@@ -185,7 +205,7 @@ func (c *call) checkIdle() {
 	case wait > 0:
 		c.after(wait, c.checkIdle)
 	default:
-		c.cancel(errNoProgress)
+		c.end(errNoProgress)
 	}
 }
 

@@ -54,7 +54,7 @@ func (r *Reflector[T]) armLocked(d time.Duration, soon bool) {
 
 // armRelistLocked arms the periodic list.
 func (r *Reflector[T]) armRelistLocked() {
-	if period := r.o.Relist; period > 0 && r.ctx.Err() == nil {
+	if period := r.o.Relist; period > 0 && !r.halting() {
 		r.armLocked(period-time.Duration(r.o.Rand()*float64(period)/10), false)
 	}
 }
@@ -71,7 +71,7 @@ func (r *Reflector[T]) armSoonLocked(hint time.Duration) {
 func (r *Reflector[T]) compareSoon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.listing && !r.compare.soon && r.compare.cancel == nil && r.ctx.Err() == nil {
+	if !r.listing && !r.compare.soon && r.compare.cancel == nil && !r.halting() {
 		r.armSoonLocked(0)
 	}
 }
@@ -83,7 +83,7 @@ func (r *Reflector[T]) compareDue(generation uint64) {
 	_, err := listwatch.CompareVersions(r.ledger.position(), "0")
 	opaque, alive := err != nil, r.ledger.alive(r.o.Clock.Now())
 	r.mu.Lock()
-	if generation != r.compare.generation || r.active == 0 || r.ctx.Err() != nil {
+	if generation != r.compare.generation || r.active == 0 || r.halting() {
 		r.mu.Unlock()
 		return
 	}
@@ -137,7 +137,10 @@ func (c *comparison[T]) run() {
 		return
 	}
 	for {
-		o, mine := c.r.readPage(c.r.newCall(c.ctx), c.plan, c.snapshot, func(o outcome) {
+		call := newCall(c.ctx, c.r.o.Clock, c.r.o.Grace)
+		unhook := context.AfterFunc(c.ctx, call.armGrace)
+		call.atEnd(func() { unhook() })
+		o, mine := c.r.readPage(call, c.plan, c.snapshot, func(o outcome) {
 			c.r.abandoned("compare", o.err, func() { c.end(o.err) })
 		})
 		if !mine {
@@ -197,7 +200,7 @@ func (c *comparison[T]) end(err error) {
 	superseded := c.ctx.Err() != nil
 	if err != nil {
 		// Another list aborts it by its Begin.
-		if c.snapshot != nil && (!superseded || r.ctx.Err() != nil) {
+		if c.snapshot != nil && (!superseded || r.halting()) {
 			_ = safely("sink", func() error { c.snapshot.Abort(); return nil })
 		}
 		if !superseded && !errors.Is(err, errIgnores) {

@@ -42,7 +42,7 @@ func (r *Reflector[T]) list(p plan) (in input, mine bool) {
 			return r.listed(outcome{err: &sinkError{err}}), true
 		}
 	}
-	c := r.newCall(r.ctx)
+	c := r.newCall()
 	o, mine := r.readPage(c, p, r.snapshot, func(o outcome) {
 		r.abandoned("list", o.err, func() { r.loop(r.listed(o)) })
 	})
@@ -77,6 +77,7 @@ func (r *Reflector[T]) commit(version string) input {
 	r.mu.Lock()
 	r.listing = false
 	r.armRelistLocked()
+	r.warn()
 	r.mu.Unlock()
 	return in
 }
@@ -115,7 +116,7 @@ func (r *Reflector[T]) probe() (input, bool) {
 	ended := func(o outcome) input {
 		return input{kind: inPage, meta: o.meta, failure: classify(o.err), op: "probe", err: o.err}
 	}
-	c := r.newCall(r.ctx)
+	c := r.newCall()
 	c.watchIdle(r.o.IdleTimeout)
 	o, mine := c.do(func() outcome {
 		meta, err := r.source.List(c.ctx, listwatch.ListOptions{
@@ -133,8 +134,16 @@ func (r *Reflector[T]) probe() (input, bool) {
 	return ended(o), true
 }
 
-func (r *Reflector[T]) newCall(ctx context.Context) *call {
-	return newCall(ctx, r.o.Clock, r.o.Grace)
+// newCall makes the next call of the loop.
+func (r *Reflector[T]) newCall() *call {
+	c := newCall(r.ctx, r.o.Clock, r.o.Grace)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.call = c
+	if r.halted.Load() {
+		c.cancel(listwatch.ErrStopped)
+	}
+	return c
 }
 
 // known passes the source's question on to the snapshot; that it asks is progress.

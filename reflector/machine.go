@@ -101,6 +101,8 @@ type plan struct {
 	seen    string // the token at the last number that is a power of two: none comes again
 }
 
+func (p plan) clone() *plan { return &p }
+
 type rules struct {
 	first             FirstList
 	pageSize          int64
@@ -122,10 +124,10 @@ const (
 type machine struct {
 	rules
 	phase phase
-	plan  plan
+	plan  *plan // of the list in progress; what it points to is never changed
 	pause backoff.State
-	// then is what follows the pause.
-	then effect
+	// then is what follows the pause; nil when there is none.
+	then *effect
 	// noStream: the source does not offer initial events, or does not end them.
 	noStream bool
 	// unmarked counts the initial streams that ended before their mark, since the first.
@@ -148,17 +150,21 @@ type machine struct {
 // step is the whole of the state machine.
 func (m machine) step(in input) (machine, effect) {
 	e := m.next(in)
+	if e.do != doSleep {
+		m.then = nil
+	}
 	switch e.do {
 	case doStop:
 		m.phase = phaseStopped
 	case doStream:
 		m.phase = phaseStreaming
-		m.plan = e.list
+		m.plan = e.list.clone()
 	case doList:
 		m.phase = phaseListing
-		m.plan = e.list
+		m.plan = e.list.clone()
 	case doWatch, doResume:
 		m.phase = phaseWatching
+		m.plan = nil
 	case doProbe:
 		m.phase = phaseProbing
 	}
@@ -170,7 +176,7 @@ func (m *machine) next(in input) effect {
 	case inStart:
 		return m.read(in)
 	case inSlept:
-		return m.then
+		return *m.then
 	case inSynced:
 		return effect{do: doCommit, version: in.meta.ResourceVersion}
 	case inCommitted:
@@ -212,7 +218,7 @@ func (m *machine) latest(mode listwatch.Mode) effect {
 
 // whole reads the list in progress once more from its beginning, in one piece.
 func (m *machine) whole() effect {
-	p := m.plan
+	p := *m.plan
 	p.limit, p.token, p.listed, p.pages, p.seen = 0, "", "", 0, ""
 	return effect{do: doList, list: p}
 }
@@ -228,7 +234,7 @@ func (m *machine) list(p plan) effect {
 func (m *machine) fail(in input, then effect, fault string) effect {
 	var delay time.Duration
 	m.pause, delay = m.rules.pause.Next(m.pause, in.now, in.chance)
-	m.then = then
+	m.then = &then
 	return effect{do: doSleep, delay: max(delay, in.hint), failed: true, fault: fault}
 }
 

@@ -49,7 +49,7 @@ type row struct {
 }
 
 func started(phase phase, p plan) machine {
-	m := machine{rules: Options{}.withDefaults().rules(), phase: phase, plan: p}
+	m := machine{rules: Options{}.withDefaults().rules(), phase: phase, plan: &p}
 	return m
 }
 
@@ -90,8 +90,9 @@ func TestStepListing(t *testing.T) {
 	ownStream := started(phaseNone, plan{})
 	ownStream.pageSize = 7
 	secondPage := started(phaseListing, paged(firstPages, "C1", "20"))
-	thirdPage := secondPage
-	thirdPage.plan.token, thirdPage.plan.pages = "C2", 3
+	third := paged(firstPages, "C1", "20")
+	third.token, third.pages = "C2", 3
+	thirdPage := started(phaseListing, third)
 	wholePage := started(phaseListing, paged(limited(firstPages, 0), "C1", "20"))
 	again := effect{do: doStream, list: stream}
 	relistAgain := effect{do: doList, list: notOlder}

@@ -11,7 +11,7 @@ func (m *machine) page(in input) effect {
 	if in.class != classClean {
 		return m.listFailed(in)
 	}
-	p, version, token := m.plan, in.meta.ResourceVersion, in.meta.Continue
+	p, version, token := *m.plan, in.meta.ResourceVersion, in.meta.Continue
 	fault, floor := p.fault(in.meta), in.floor
 	switch {
 	case fault != "" && p.limit != 0 && version != "":
@@ -60,7 +60,7 @@ func (p plan) next(page listwatch.ListMeta) plan {
 }
 
 func (m *machine) listFailed(in input) effect {
-	p := m.plan
+	p := *m.plan
 	switch in.class {
 	case classExpired:
 		if p.token != "" && p.limit != 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -25,7 +26,8 @@ type Reflector[T listwatch.Object] struct {
 	o      Options
 	log    *slog.Logger
 	group  worker.Group
-	done   chan struct{} // closed when the loop and the comparing list have ended
+	done   listwatch.Signal // the loop and the comparing list have ended
+	halted atomic.Bool      // by Stop, and written with mu held
 	ledger ledger
 	// begin orders Begin of the sink: a comparing list never begins once another list has.
 	// It is locked before mu.
@@ -45,8 +47,10 @@ type Reflector[T listwatch.Object] struct {
 	active  int
 	// listing: the loop has begun a list and not committed it.
 	listing bool
-	// live ends the watch in progress; want is what the next end of a watch is to lead to.
-	live    context.CancelCauseFunc
+	// call is the loop's present call, or its pause. Live: it is a watch. Want is what the next end
+	// of a watch is to lead to.
+	call    *call
+	live    bool
 	want    want
 	compare schedule
 	warn    func()
@@ -63,7 +67,7 @@ func New[T listwatch.Object](source listwatch.ListerWatcher[T], sink Sink[T], o 
 	if err != nil {
 		panic(fmt.Sprintf("reflector %s: %v", o.Name, err))
 	}
-	r := &Reflector[T]{source: source, sink: sink, o: o, done: make(chan struct{})}
+	r := &Reflector[T]{source: source, sink: sink, o: o}
 	r.log = o.Logger.With("reflector", o.Name)
 	r.machine.rules = o.rules()
 	r.ledger.tell = func(open bool) {
@@ -89,7 +93,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 // Start begins what Run does and returns at once, for callers that have something to do in
 // the goroutine that would be Run's. Wait blocks until it has ended, which it does soon after
-// ctx is done. Errors are those of Run.
+// ctx is done. It must be called: what is given up after Options.Grace is so only then, or after
+// [Reflector.Stop]. Errors are those of Run.
 func (r *Reflector[T]) Start(ctx context.Context) (wait func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,13 +108,37 @@ func (r *Reflector[T]) Start(ctx context.Context) (wait func(), err error) {
 	r.ctx, r.started, r.active = ctx, true, 1
 	r.armWarningLocked()
 	r.group.Go(func() { r.loop(input{kind: inStart}) })
-	return func() {
-		<-r.done
-		if r.Health().Abandoned == 0 {
-			r.group.Wait()
-		}
-	}, nil
+	return r.wait, nil
 }
+
+func (r *Reflector[T]) wait() {
+	select {
+	case <-r.done.Done():
+	case <-r.ctx.Done():
+		r.Stop(context.Cause(r.ctx))
+		<-r.done.Done()
+	}
+	if r.Health().Abandoned == 0 {
+		r.group.Wait()
+	}
+}
+
+// Stop ends what Run or Start has begun, for the given reason, as the end of its context does. It
+// does not wait. A Reflector that has not started is never to do anything.
+func (r *Reflector[T]) Stop(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.halted.Store(true)
+	if r.call != nil {
+		r.call.end(cause)
+	}
+	if r.compare.cancel != nil {
+		r.compare.cancel(cause)
+	}
+}
+
+// halting reports whether the reflector has to end.
+func (r *Reflector[T]) halting() bool { return r.halted.Load() || r.ctx.Err() != nil }
 
 // Health returns how the reflector is. It never blocks on the source or the sink.
 func (r *Reflector[T]) Health() Health { return r.ledger.health() }
@@ -121,7 +150,9 @@ func (r *Reflector[T]) loop(in input) {
 		e := r.step(in)
 		switch e.do {
 		case doSleep:
-			_ = timing.Sleep(r.ctx, r.o.Clock, e.delay)
+			c := r.newCall()
+			_ = timing.Sleep(c.ctx, r.o.Clock, e.delay)
+			c.close()
 			in = input{kind: inSlept}
 		case doStream:
 			in, mine = r.stream(e.list)
@@ -144,7 +175,7 @@ func (r *Reflector[T]) loop(in input) {
 func (r *Reflector[T]) step(in input) effect {
 	now := r.o.Clock.Now()
 	in.now, in.chance, in.position, in.floor = now, r.o.Rand(), r.ledger.position(), r.ledger.floor()
-	if r.ctx.Err() != nil {
+	if r.halting() {
 		in.kind = inQuit
 	}
 	m, e := r.machine.step(in)
@@ -171,9 +202,9 @@ func (r *Reflector[T]) stopped() {
 	r.abort()
 	r.mu.Lock()
 	r.compare.disarm()
-	warn := r.warn
+	r.warn()
+	r.call = nil
 	r.mu.Unlock()
-	warn()
 	r.ended()
 }
 
@@ -183,7 +214,7 @@ func (r *Reflector[T]) ended() {
 	defer r.mu.Unlock()
 	r.active--
 	if r.active == 0 {
-		close(r.done)
+		r.done.Fire()
 	}
 }
 
@@ -234,7 +265,7 @@ func (r *Reflector[T]) armWarningLocked() {
 		h := r.Health()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if h.Synced || r.active == 0 || r.ctx.Err() != nil {
+		if h.Synced || r.active == 0 || r.halting() {
 			return
 		}
 		r.log.Warn("the first list is not complete yet", "state", h.State.String(), "lastError", h.LastError)

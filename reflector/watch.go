@@ -12,7 +12,7 @@ import (
 
 // watch watches from the position until the call ends.
 func (r *Reflector[T]) watch() (input, bool) {
-	c := r.newCall(r.ctx)
+	c := r.newCall()
 	if want := r.connect(c); want != wantNothing {
 		c.close()
 		return input{kind: inEnded, want: want}, true
@@ -41,7 +41,7 @@ func (r *Reflector[T]) watch() (input, bool) {
 // stream reads the collection as initial events; the call goes on as a watch behind their end
 // mark.
 func (r *Reflector[T]) stream(p plan) (input, bool) {
-	c := r.newCall(r.ctx)
+	c := r.newCall()
 	if err := r.beginList(p.mode); err != nil {
 		return r.watched(c, outcome{err: &sinkError{err}}), true
 	}
@@ -92,7 +92,7 @@ func (r *Reflector[T]) watched(c *call, o outcome) input {
 		// Told only when the end came too soon.
 		in.err = listwatch.ErrUnavailable
 	}
-	r.live, r.want = nil, wantNothing
+	r.live, r.want = false, wantNothing
 	return in
 }
 
@@ -104,7 +104,7 @@ func (r *Reflector[T]) connect(c *call) want {
 		r.want = wantNothing
 		return want
 	}
-	r.live = c.cancel
+	r.live = true
 	r.ledger.count(func(h *Health) {
 		h.Watches++
 		h.ConnectedSince = c.began
@@ -117,8 +117,8 @@ func (r *Reflector[T]) endWatch(w want) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.want = max(r.want, w)
-	if r.live != nil {
-		r.live(errRelist)
+	if r.live {
+		r.call.end(errRelist)
 	}
 }
 
