@@ -74,12 +74,12 @@ type DeltaFIFO[T listwatch.Object] struct {
 	contradicted bool
 	gap          gap
 
-	popping bool          // a Pop is at work
-	turn    chan struct{} // closed when it has ended; nil: nobody waits
-	idle    bool          // a Pop waits for wake
+	popping bool // a Pop is at work
+	idle    bool // it waits for wake
+	closed  bool
+	turn    chan struct{} // closed when Pop has ended; nil: nobody waits
 	space   chan struct{} // closed when there is room or a snapshot ended; nil: nobody waits
 	waiting int
-	closed  bool
 }
 
 // New returns an empty queue in front of store. With a nil store nothing counts as held but

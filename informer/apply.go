@@ -112,9 +112,11 @@ func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) (fire []waiter) {
 	if b.Version == "" || b.Gap && !isOpaque(b.Version) {
 		return nil
 	}
+	w := i.waiters
 	if isOpaque(b.Version) { // it says nothing of the others that the batch has passed
+		w = i.someWaitersLocked()
 		for n := range i.writes {
-			fire = append(fire, i.waiters.reachedExactly(i.writes[n].Head.ResourceVersion)...)
+			fire = append(fire, w.reachedExactly(i.writes[n].Head.ResourceVersion)...)
 		}
 	}
 	if b.Version == i.version {
@@ -124,7 +126,7 @@ func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) (fire []waiter) {
 		return fire
 	}
 	i.version = b.Version
-	return append(fire, i.waiters.reached(b.Version)...)
+	return append(fire, w.reached(b.Version)...)
 }
 
 // wakeLocked lets the handlers know, ends those that fell too far behind, and returns why.

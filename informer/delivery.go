@@ -39,10 +39,10 @@ type delivery[T listwatch.Object] struct {
 	running bool // a goroutine is in loop; it alone calls the handler
 	ended   bool
 	behind  bool // the unread part of the log is folded with every batch
+	synced  bool
 	// syncAt is the number of the last change before the store was synced, or, for a handler
 	// that came later, of the last one before it came. Until synced, no run crosses it.
 	syncAt    uint64
-	synced    bool
 	delivered uint64
 	run       []Change[T] // what the handler is in; its parts are not written before the next take
 	panics    uint64

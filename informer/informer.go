@@ -55,8 +55,8 @@ type Informer[T listwatch.Object] struct {
 	log        log[T]         // what handlers read
 	deliveries []*delivery[T] // in the order of registration
 	overlays   []*Overlay[T]
-	waiters    waiters
-	version    string // everything up to it is in the store
+	waiters    *waiters // nil: none
+	version    string   // everything up to it is in the store
 	epoch      uint64
 	stats      Stats
 
@@ -161,7 +161,7 @@ func (i *Informer[T]) stop(err error) {
 	i.ran = err
 	deliveries := i.deliveries
 	i.deliveries = nil
-	i.waiters = waiters{}
+	i.waiters = nil
 	i.mu.Unlock()
 	i.stopped.Fire() // first, since a handler may be in WaitForSync
 	for _, d := range deliveries {
@@ -247,7 +247,7 @@ func (i *Informer[T]) Reached(version string) *listwatch.Signal {
 	if i.state == isStopped {
 		return &listwatch.Signal{}
 	}
-	return i.waiters.wait(version)
+	return i.someWaitersLocked().wait(version)
 }
 
 // now returns the time of the informer's clock.

@@ -37,6 +37,14 @@ type waiters struct {
 	passed *simplelru.LRU[string, struct{}]
 }
 
+// someWaitersLocked returns those that there are, or a place for some.
+func (i *Informer[T]) someWaitersLocked() *waiters {
+	if i.waiters == nil {
+		i.waiters = &waiters{}
+	}
+	return i.waiters
+}
+
 // wait returns the signal for a version.
 func (w *waiters) wait(version string) *listwatch.Signal {
 	if isOpaque(version) {
@@ -76,8 +84,12 @@ func (w *waiters) waitExactly(version string) *listwatch.Signal {
 	return signal
 }
 
-// reached removes and returns the signals of all versions that are not newer than version.
+// reached removes and returns the signals of all versions that are not newer than version. W may be
+// nil when version is a number.
 func (w *waiters) reached(version string) []waiter {
+	if w == nil {
+		return nil
+	}
 	if isOpaque(version) {
 		return w.reachedExactly(version)
 	}
@@ -114,8 +126,11 @@ func (w *waiters) reachedExactly(version string) []waiter {
 	return []waiter{{version, signal}}
 }
 
-// all removes and returns everything.
+// all removes and returns everything; w may be nil.
 func (w *waiters) all() []waiter {
+	if w == nil {
+		return nil
+	}
 	out := w.ordered
 	if w.rest.signal != nil {
 		out = append(out, w.rest)

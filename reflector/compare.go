@@ -159,7 +159,7 @@ func (c *comparison[T]) begin() error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	c.r.ledger.count(func(h *Health) { h.Compares++ })
+	c.r.ledger.count(func(v *vitals) { v.compares++ })
 	return safely("sink", func() error {
 		c.snapshot = c.r.sink.Begin(listwatch.Compare)
 		return nil

@@ -18,7 +18,7 @@ type ledger struct {
 	refusals atomic.Int64
 
 	mu sync.Mutex // guards all below
-	h  Health     // without Refused
+	v  vitals
 	// refused holds refusals by key, each with the number of the note.
 	refused map[listwatch.Key]refusal
 	notes   uint64
@@ -37,6 +37,23 @@ type ledger struct {
 	// else: the store may hold states that are newer than the position, out of lists that were
 	// given up, and of sources whose events do not all move it.
 	put, seen string
+}
+
+// vitals are what Health tells under the same names. They are smaller, and while nothing has failed
+// there is no room for failures.
+type vitals struct {
+	state                                                       State
+	synced                                                      bool
+	since, connectedSince, lastEvent, lastProgress, nextRetry   time.Time
+	position                                                    string
+	failure                                                     *lastError // nil: none
+	failures                                                    int
+	lists, watches, probes, compares, gaps, restores, abandoned uint64
+}
+
+type lastError struct {
+	err, class error
+	time       time.Time
 }
 
 type refusal struct {
@@ -69,8 +86,16 @@ type gap struct {
 func (l *ledger) health() Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.h
-	h.Gap = l.gap.open
+	v := &l.v
+	h := Health{
+		State: v.state, Since: v.since, Synced: v.synced, Position: v.position, ConnectedSince: v.connectedSince,
+		LastEvent: v.lastEvent, LastProgress: v.lastProgress, Failures: v.failures, NextRetry: v.nextRetry,
+		Lists: v.lists, Watches: v.watches, Probes: v.probes, Compares: v.compares,
+		Gaps: v.gaps, Gap: l.gap.open, Restores: v.restores, Abandoned: v.abandoned,
+	}
+	if f := v.failure; f != nil {
+		h.LastError, h.LastErrorClass, h.LastErrorTime = f.err, f.class, f.time
+	}
 	for _, r := range l.refused {
 		h.Refused = append(h.Refused, r.Refusal)
 	}
@@ -80,37 +105,37 @@ func (l *ledger) health() Health {
 func (l *ledger) position() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.h.Position
+	return l.v.position
 }
 
 func (l *ledger) enter(s State, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.h.State != s {
-		l.h.State, l.h.Since = s, now
+	if l.v.state != s {
+		l.v.state, l.v.since = s, now
 	}
-	l.h.NextRetry, l.h.ConnectedSince = time.Time{}, time.Time{}
+	l.v.nextRetry, l.v.connectedSince = time.Time{}, time.Time{}
 }
 
-// count applies f to the health, for the fields that are simple to keep.
-func (l *ledger) count(f func(*Health)) {
+// count applies f to the vitals, for the fields that are simple to keep.
+func (l *ledger) count(f func(*vitals)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f(&l.h)
+	f(&l.v)
 }
 
 func (l *ledger) failed(err error, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.h.LastError, l.h.LastErrorClass, l.h.LastErrorTime = err, sentinelOf(err), now
-	l.h.Failures++
+	l.v.failure = &lastError{err: err, class: sentinelOf(err), time: now}
+	l.v.failures++
 }
 
 // listing notes that a list begins.
 func (l *ledger) listing() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.h.Lists++
+	l.v.lists++
 	l.absorbLocked()
 }
 
@@ -138,14 +163,14 @@ func (l *ledger) sees(version string) {
 func (l *ledger) floor() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return newest(l.h.Position, l.seen)
+	return newest(l.v.position, l.seen)
 }
 
 // progress notes that a page was taken.
 func (l *ledger) progress(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.h.LastProgress = now
+	l.v.lastProgress = now
 }
 
 // committed notes a complete list. Gaps from before it are repaired. What was refused up to note
@@ -154,7 +179,7 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropRefusedLocked(version, mode, note)
-	l.h.LastProgress, l.heard = now, false
+	l.v.lastProgress, l.heard = now, false
 	defer func() { l.tell(l.gap.open) }()
 	if mode == listwatch.Compare {
 		return
@@ -164,11 +189,11 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 		l.seen = ""
 	}
 	l.absorbLocked()
-	l.h.Failures = 0
-	l.h.Position, l.h.Synced = version, true
+	l.v.failures = 0
+	l.v.position, l.v.synced = version, true
 	l.gap = gap{losses: l.gap.losses}
 	if mode == listwatch.Reset {
-		l.h.Restores++
+		l.v.restores++
 		clear(l.told)
 	}
 }
@@ -178,15 +203,15 @@ func (l *ledger) committed(version string, mode listwatch.Mode, note uint64, now
 func (l *ledger) taken(position string, objects bool, now time.Time) (moved, passed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.h.LastProgress, l.h.Failures, l.heard, l.sign = now, 0, true, now
+	l.v.lastProgress, l.v.failures, l.heard, l.sign = now, 0, true, now
 	if objects {
-		l.h.LastEvent = now
+		l.v.lastEvent = now
 	}
-	if position == l.h.Position {
+	if position == l.v.position {
 		return false, false
 	}
 	before := l.passedLocked()
-	l.h.Position = position
+	l.v.position = position
 	l.gap.moves = max(0, l.gap.moves-1)
 	return true, l.gap.open && !before && l.passedLocked()
 }
@@ -200,7 +225,7 @@ func (l *ledger) alive(now time.Time) bool {
 }
 
 func (l *ledger) passedLocked() bool {
-	return l.gap.moves == 0 && !older(l.h.Position, l.gap.version)
+	return l.gap.moves == 0 && !older(l.v.position, l.gap.version)
 }
 
 // lose notes a gap and reports whether it is a new one, and whether the position has passed it: then
@@ -211,13 +236,13 @@ func (l *ledger) lose(h listwatch.Head, back bool) (news, passed bool) {
 	version := h.ResourceVersion
 	id := gapID{key: h.Key, version: version}
 	if version == "" {
-		id.version = l.h.Position
+		id.version = l.v.position
 		l.gap.moves = 2
 	} else if l.gap.version == "" || older(l.gap.version, version) {
 		l.gap.version = version
 	}
 	if back {
-		id = gapID{version: l.h.Position, back: true}
+		id = gapID{version: l.v.position, back: true}
 	}
 	if !l.gap.open {
 		l.tell(true)
@@ -232,7 +257,7 @@ func (l *ledger) lose(h listwatch.Head, back bool) (news, passed bool) {
 		l.told = make(map[gapID]struct{})
 	}
 	l.told[id] = struct{}{}
-	l.h.Gaps++
+	l.v.gaps++
 	return true, passed
 }
 

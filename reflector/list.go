@@ -73,11 +73,11 @@ func (r *Reflector[T]) commit(version string) input {
 		return in
 	}
 	r.ledger.committed(version, mode, note, r.o.Clock.Now())
-	r.log.Debug("list complete", "mode", mode.String(), "version", version)
+	r.log().Debug("list complete", "mode", mode.String(), "version", version)
 	r.mu.Lock()
 	r.listing = false
 	r.armRelistLocked()
-	r.warn()
+	r.stopWarningLocked()
 	r.mu.Unlock()
 	return in
 }
@@ -112,7 +112,7 @@ func (r *Reflector[T]) readPage(c *call, p plan, s listwatch.Snapshot[T], abando
 
 // probe asks for one object not older than the position, to see whether the server knows it.
 func (r *Reflector[T]) probe() (input, bool) {
-	r.ledger.count(func(h *Health) { h.Probes++ })
+	r.ledger.count(func(v *vitals) { v.probes++ })
 	ended := func(o outcome) input {
 		return input{kind: inPage, meta: o.meta, failure: classify(o.err), op: "probe", err: o.err}
 	}

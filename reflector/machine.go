@@ -103,13 +103,6 @@ type plan struct {
 
 func (p plan) clone() *plan { return &p }
 
-type rules struct {
-	first             FirstList
-	pageSize          int64
-	serverErrorsLimit time.Duration
-	pause             backoff.Policy
-}
-
 type phase uint8
 
 const (
@@ -122,7 +115,7 @@ const (
 )
 
 type machine struct {
-	rules
+	o     *Options
 	phase phase
 	plan  *plan // of the list in progress; what it points to is never changed
 	pause backoff.State
@@ -197,13 +190,13 @@ func (m *machine) next(in input) effect {
 
 // read reads the collection: the first time by the chosen way, later not older than the position.
 func (m *machine) read(in input) effect {
-	p := plan{mode: listwatch.Rebuild, limit: m.pageSize}
+	p := plan{mode: listwatch.Rebuild, limit: m.o.PageSize}
 	switch {
 	case in.position != "":
 		p.match, p.version = listwatch.MatchNotOlder, in.floor
-	case m.first == FirstStream && !m.noStream:
+	case m.o.FirstList == FirstStream && !m.noStream:
 		return effect{do: doStream, list: p}
-	case m.first == FirstAny:
+	case m.o.FirstList == FirstAny:
 		p.match, p.version = listwatch.MatchNotOlder, "0"
 	case p.limit == 0:
 		p.limit = firstPage
@@ -213,7 +206,7 @@ func (m *machine) read(in input) effect {
 
 // latest reads the latest state.
 func (m *machine) latest(mode listwatch.Mode) effect {
-	return m.list(plan{mode: mode, match: listwatch.MatchLatest, limit: m.pageSize})
+	return m.list(plan{mode: mode, match: listwatch.MatchLatest, limit: m.o.PageSize})
 }
 
 // whole reads the list in progress once more from its beginning, in one piece.
@@ -233,7 +226,7 @@ func (m *machine) list(p plan) effect {
 // fail pauses before then.
 func (m *machine) fail(in input, then effect, fault string) effect {
 	var delay time.Duration
-	m.pause, delay = m.rules.pause.Next(m.pause, in.now, in.chance)
+	m.pause, delay = m.o.pause().Next(m.pause, in.now, in.chance)
 	m.then = &then
 	return effect{do: doSleep, delay: max(delay, in.hint), failed: true, fault: fault}
 }

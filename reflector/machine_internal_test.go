@@ -49,7 +49,8 @@ type row struct {
 }
 
 func started(phase phase, p plan) machine {
-	m := machine{rules: Options{}.withDefaults().rules(), phase: phase, plan: &p}
+	o := Options{}.withDefaults()
+	m := machine{o: &o, phase: phase, plan: &p}
 	return m
 }
 
@@ -82,13 +83,13 @@ func TestStepListing(t *testing.T) {
 	refused := started(phaseStreaming, stream)
 	refused.noStream = true
 	any := started(phaseNone, plan{})
-	any.first = FirstAny
+	any.o.FirstList = FirstAny
 	listing := started(phaseNone, plan{})
-	listing.first = FirstPages
+	listing.o.FirstList = FirstPages
 	own := started(phaseNone, plan{})
-	own.first, own.pageSize = FirstPages, 7
+	own.o.FirstList, own.o.PageSize = FirstPages, 7
 	ownStream := started(phaseNone, plan{})
-	ownStream.pageSize = 7
+	ownStream.o.PageSize = 7
 	secondPage := started(phaseListing, paged(firstPages, "C1", "20"))
 	third := paged(firstPages, "C1", "20")
 	third.token, third.pages = "C2", 3
@@ -225,7 +226,9 @@ func TestStepWatchFailures(t *testing.T) {
 	failing := m
 	failing.serverErrorsSince = epoch.Add(-5 * time.Minute)
 	forever := failing
-	forever.serverErrorsLimit = -1
+	o := *forever.o
+	o.ServerErrorsBeforeList = -1
+	forever.o = &o
 	again, list := effect{do: doWatch}, effect{do: doList, list: notOlder}
 	busy := at(input{kind: inEnded, failure: failure{class: classBusy, hint: 5 * time.Second}})
 	runRows(t, []row{
@@ -331,8 +334,8 @@ func TestNothingSpins(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 700 {
 		m := started(phaseNone, plan{})
-		m.first = FirstList(random.IntN(3))
-		m.pageSize = int64(random.IntN(2)) * 3
+		m.o.FirstList = FirstList(random.IntN(3))
+		m.o.PageSize = int64(random.IntN(2)) * 3
 		in := input{kind: inStart, now: epoch}
 		if random.IntN(2) == 0 {
 			in.position, in.floor = "20", "20"

@@ -112,7 +112,7 @@ func (m *machine) unwatchable(in input) bool {
 	if m.serverErrorsSince.IsZero() {
 		m.serverErrorsSince = in.now
 	}
-	return m.serverErrorsLimit >= 0 && in.now.Sub(m.serverErrorsSince) >= m.serverErrorsLimit
+	return m.o.ServerErrorsBeforeList >= 0 && in.now.Sub(m.serverErrorsSince) >= m.o.ServerErrorsBeforeList
 }
 
 // proved notes what the watch has shown, however it ended.

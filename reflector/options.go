@@ -165,16 +165,6 @@ func (o Options) validate() error {
 	return errors.Join(faults...)
 }
 
-// rules are the settings of the machine.
-func (o Options) rules() rules {
-	return rules{
-		first:             o.FirstList,
-		pageSize:          o.PageSize,
-		serverErrorsLimit: o.ServerErrorsBeforeList,
-		pause:             o.pause(),
-	}
-}
-
-func (o Options) pause() backoff.Policy {
+func (o *Options) pause() backoff.Policy {
 	return backoff.Policy{Base: o.BackoffBase, Max: o.BackoffMax, Reset: o.BackoffReset, Jitter: 1}
 }

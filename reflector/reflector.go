@@ -24,7 +24,6 @@ type Reflector[T listwatch.Object] struct {
 	source listwatch.ListerWatcher[T]
 	sink   Sink[T]
 	o      Options
-	log    *slog.Logger
 	group  worker.Group
 	done   listwatch.Signal // the loop and the comparing list have ended
 	halted atomic.Bool      // by Stop, and written with mu held
@@ -53,7 +52,7 @@ type Reflector[T listwatch.Object] struct {
 	live    bool
 	want    want
 	compare schedule
-	warn    func()
+	warn    func() // stops the timer of the warning; nil when there is none
 }
 
 // New returns a Reflector that reads source and writes to sink. Options that make no sense panic,
@@ -68,8 +67,7 @@ func New[T listwatch.Object](source listwatch.ListerWatcher[T], sink Sink[T], o 
 		panic(fmt.Sprintf("reflector %s: %v", o.Name, err))
 	}
 	r := &Reflector[T]{source: source, sink: sink, o: o}
-	r.log = o.Logger.With("reflector", o.Name)
-	r.machine.rules = o.rules()
+	r.machine.o = &r.o
 	r.ledger.tell = func(open bool) {
 		_ = safely("sink", func() error { sink.Lost(open); return nil })
 	}
@@ -140,6 +138,8 @@ func (r *Reflector[T]) Stop(cause error) {
 // halting reports whether the reflector has to end.
 func (r *Reflector[T]) halting() bool { return r.halted.Load() || r.ctx.Err() != nil }
 
+func (r *Reflector[T]) log() *slog.Logger { return r.o.Logger.With("reflector", r.o.Name) }
+
 // Health returns how the reflector is. It never blocks on the source or the sink.
 func (r *Reflector[T]) Health() Health { return r.ledger.health() }
 
@@ -186,7 +186,7 @@ func (r *Reflector[T]) step(in input) effect {
 	switch e.do {
 	case doSleep:
 		r.ledger.enter(Waiting, now)
-		r.ledger.count(func(h *Health) { h.NextRetry = now.Add(e.delay) })
+		r.ledger.count(func(v *vitals) { v.nextRetry = now.Add(e.delay) })
 	case doList, doStream:
 		r.ledger.enter(Listing, now)
 	case doWatch, doProbe:
@@ -202,7 +202,7 @@ func (r *Reflector[T]) stopped() {
 	r.abort()
 	r.mu.Lock()
 	r.compare.disarm()
-	r.warn()
+	r.stopWarningLocked()
 	r.call = nil
 	r.mu.Unlock()
 	r.ended()
@@ -233,11 +233,11 @@ func (r *Reflector[T]) report(op string, err error, fault string) {
 	r.ledger.failed(err, r.o.Clock.Now())
 	var panicked *panicError
 	if errors.As(err, &panicked) {
-		r.log.Error("panic", "error", err, "stack", string(panicked.stack))
+		r.log().Error("panic", "error", err, "stack", string(panicked.stack))
 	} else if errors.Is(err, listwatch.ErrExpired) {
-		r.log.Info("failure", "error", err) // a matter of course: a list follows
+		r.log().Info("failure", "error", err) // a matter of course: a list follows
 	} else {
-		r.log.Warn("failure", "error", err)
+		r.log().Warn("failure", "error", err)
 	}
 	if r.o.OnError == nil {
 		return
@@ -246,13 +246,13 @@ func (r *Reflector[T]) report(op string, err error, fault string) {
 	if errors.As(err, &panicked) {
 		err = fmt.Errorf("reflector %s: %w", r.o.Name, err)
 		r.ledger.failed(err, r.o.Clock.Now())
-		r.log.Error("panic", "error", err, "stack", string(panicked.stack))
+		r.log().Error("panic", "error", err, "stack", string(panicked.stack))
 	}
 }
 
 // abandoned counts and reports a call that ignores its context, and goes on in its place.
 func (r *Reflector[T]) abandoned(op string, err error, goOn func()) {
-	r.ledger.count(func(h *Health) { h.Abandoned++ })
+	r.ledger.count(func(v *vitals) { v.abandoned++ })
 	r.group.Go(func() {
 		r.report(op, err, "")
 		goOn()
@@ -268,7 +268,14 @@ func (r *Reflector[T]) armWarningLocked() {
 		if h.Synced || r.active == 0 || r.halting() {
 			return
 		}
-		r.log.Warn("the first list is not complete yet", "state", h.State.String(), "lastError", h.LastError)
+		r.log().Warn("the first list is not complete yet", "state", h.State.String(), "lastError", h.LastError)
 		r.armWarningLocked()
 	})
+}
+
+func (r *Reflector[T]) stopWarningLocked() {
+	if r.warn != nil {
+		r.warn()
+		r.warn = nil
+	}
 }

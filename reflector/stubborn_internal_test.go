@@ -22,7 +22,7 @@ func TestStubbornServerIsPausedFor(t *testing.T) {
 
 func requirePauses(t *testing.T, first FirstList, listed, watched class, flags int) {
 	m := started(phaseNone, plan{})
-	m.first = first
+	m.o.FirstList = first
 	in := input{kind: inStart, now: epoch}
 	atOnce := 0
 	for range 60 {

@@ -105,9 +105,9 @@ func (r *Reflector[T]) connect(c *call) want {
 		return want
 	}
 	r.live = true
-	r.ledger.count(func(h *Health) {
-		h.Watches++
-		h.ConnectedSince = c.began
+	r.ledger.count(func(v *vitals) {
+		v.watches++
+		v.connectedSince = c.began
 	})
 	return wantNothing
 }
