@@ -58,6 +58,7 @@ type DeltaFIFO[T listwatch.Object] struct {
 
 	position position
 	told     report // of the last batch
+	settled  bool   // the memory that the first list took was given back
 	// ahead is the greatest version queued without the position; below it none is exact.
 	ahead string
 	// torn: no position describes the store before the next Rebuild or Reset is committed.

@@ -167,9 +167,16 @@ func (q *DeltaFIFO[T]) reuseLocked(landed []*item[T]) {
 	q.free = append(q.free, landed[:min(len(landed), keepItems-len(q.free))]...)
 	clear(landed)
 	q.flight = landed[:0]
-	if q.peak > keepItems && q.items.Len() == 0 {
-		q.items.Reset()
-		q.peak = 0
-		q.order, q.flight, q.out = nil, nil, nil
+	first := q.told.synced && !q.settled // most queues never see as much again as with the first list
+	if q.items.Len() > 0 || !first && q.peak <= keepItems {
+		return
+	}
+	q.items.Reset()
+	q.peak = 0
+	q.order, q.flight, q.out = nil, nil, nil
+	if first {
+		q.settled = true
+		q.free = nil
+		q.scratch.Store(nil)
 	}
 }

@@ -19,10 +19,11 @@ func (i *Informer[T]) apply(b deltafifo.Batch[T]) error {
 			})
 		}
 	}
+	first := b.Synced && !i.complete // most informers never see as much again as with the first list
 	fire, ended := i.advance(b)
 	clear(i.writes)
 	clear(i.changes)
-	if cap(i.writes) > keepWrites {
+	if first || cap(i.writes) > keepWrites {
 		i.writes, i.changes = nil, nil
 	}
 	for _, err := range ended {

@@ -51,7 +51,8 @@
 //     replaced is garbage (TestBlockedHandlerIsFoldedPerKey, TestBlockedHandlerHoldsFewObjects,
 //     TestBoundsOfBlockedHandlers, TestBoundsOfFirstListInVain, TestEveryEventEndsWithOverrun,
 //     TestBoundsOfRelists, TestBoundsOfAWeek, TestBoundsOfHandlersThatGo,
-//     TestIdleInformerHoldsNoOldObject, TestBoundsOfIdleInformers).
+//     TestIdleInformerHoldsNoOldObject, TestBoundsOfIdleInformers,
+//     TestBoundsOfMemoryAfterTheFirstList).
 //  10. A fault of a handler, of an index or of OnError stays its own, and is heard without any
 //     lock (TestPanicOfAHandlerStaysItsOwn, TestHandlerThatEndsItsGoroutine, TestOverrunIsHeard,
 //     TestFaultOfAnIndexIsHeard, TestPanicsOfOnErrorAreSurvived,
