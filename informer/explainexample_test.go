@@ -64,9 +64,9 @@ func ExampleInspected() {
 	defer stop()
 	for _, i := range []informer.Inspected{pods} {
 		h := i.Health()
-		fmt.Println(h.Name, h.Source.State, h.Objects, h.Queued, i.Stats().Changes, len(i.SomeKeys(1)))
+		fmt.Println(h.Name, h.Synced, h.Objects, h.Queued, i.Stats().Changes, len(i.SomeKeys(1)))
 	}
-	// Output: pods Watching 2 0 2 1
+	// Output: pods true 2 0 2 1
 }
 
 func ExampleFactory_Informers() {

@@ -73,7 +73,7 @@ func (r *Reflector[T]) commit(version string) input {
 		return in
 	}
 	r.ledger.committed(version, mode, note, r.o.Clock.Now())
-	r.log().Debug("list complete", "mode", mode.String(), "version", version)
+	r.o.Logger.Debug("list complete", "reflector", r.o.Name, "mode", mode.String(), "version", version)
 	r.mu.Lock()
 	r.listing = false
 	r.armRelistLocked()
