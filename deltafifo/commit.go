@@ -186,7 +186,7 @@ func (q *DeltaFIFO[T]) storedLocked(k listwatch.Key) bool {
 	if q.store == nil {
 		return false
 	}
-	_, held := q.store.Get(k)
+	_, held := q.store.Mark(k, 0)
 	return held
 }
 
@@ -198,12 +198,12 @@ func (q *DeltaFIFO[T]) deleteAllLocked(missing []view[T], version string, force 
 
 // deleteLocked queues the deletion of what v holds, and reports whether there was something.
 func (q *DeltaFIFO[T]) deleteLocked(v *view[T], version string, force bool) bool {
-	object, ok := q.bodyLocked(v)
-	if !ok {
+	if !v.held || !v.body && !q.storedLocked(v.head.Key) {
 		return false
 	}
 	head := listwatch.Head{Key: v.head.Key, UID: v.head.UID, ResourceVersion: version}
-	d := &Delta[T]{Type: Deleted, Head: head, Object: object, Unknown: true, Force: force}
+	// Without a body there is no object: fetch gets it.
+	d := &Delta[T]{Type: Deleted, Head: head, Object: v.object, Unknown: true, Force: force}
 	q.appendLocked(d, q.items.Hash(head.Key))
 	return true
 }

@@ -14,7 +14,8 @@ import (
 // know: *indexer.Indexer is one. A store belongs to one queue, and only what the queue hands
 // out is written to it, the deltas of one key in one step.
 //
-// Its methods are called with the queue's lock held and must not call the queue.
+// Its methods must not call the queue: they are called with its lock held, but for most calls of Get,
+// which are made by Pop before process.
 type Store[T listwatch.Object] interface {
 	// Get returns the object held under k.
 	Get(k listwatch.Key) (T, bool)

@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"github.com/seed3bce33ad/listwatch"
 )
@@ -32,7 +33,25 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, changes int, process func(Batch[
 	}
 	batch.Items = q.handOut(flight)
 	defer q.land()
+	q.fetch(batch)
 	return process(batch)
+}
+
+// fetch gives deletions the last known state where the store has it: what is to be deleted may be more
+// than should be queued, and a store may have to decode it. Only what is handed out is written to the
+// store, so it holds what it held when the deletion was queued.
+func (q *DeltaFIFO[T]) fetch(b Batch[T]) {
+	if q.store == nil {
+		return
+	}
+	for _, item := range b.Items {
+		for n := range item.Deltas {
+			d := &item.Deltas[n]
+			if d.Type == Deleted && d.Unknown && reflect.ValueOf(&d.Object).Elem().IsZero() {
+				d.Object, _ = q.store.Get(item.Key)
+			}
+		}
+	}
 }
 
 // take blocks until there is a batch, and returns it without its items, which are in flight now. Unless

@@ -87,11 +87,11 @@ func (ix *Index[T, V]) add() (fault *Fault, err error) {
 	if x.findLocked(ix.name) >= 0 {
 		return nil, fmt.Errorf("indexer %s: index %q: %w", x.options.Name, ix.name, ErrIndexExists)
 	}
-	// Nobody else can see ix yet, so put needs no mu.
+	// In a compact store each object is decoded for it. Nobody else can see ix yet, so put needs no mu.
 	writes, values := make([]Write[T], 0, buildStep), ix.staging()
-	for pos, o := range x.objects {
-		writes = append(writes, Write[T]{Head: x.head(uint32(pos)), Object: o})
-		if len(writes) < buildStep && pos < len(x.objects)-1 {
+	for pos := range uint32(len(x.rows)) {
+		writes = append(writes, Write[T]{Head: x.head(pos), Object: x.at(pos)})
+		if len(writes) < buildStep && int(pos) < len(x.rows)-1 {
 			continue
 		}
 		fault = merge(fault, values.stage(writes))

@@ -18,6 +18,8 @@ type Write[T listwatch.Object] struct {
 	Delete bool
 	// Force applies the write whatever version is held.
 	Force bool
+	// NoOld leaves Old out, which a [Compact] store would have to decode.
+	NoOld bool
 	// Mark is the generation of the snapshot that the write is part of, see [Indexer.Mark].
 	// The mark of what is held is raised to it even if the write is not applied.
 	Mark uint64
@@ -28,7 +30,7 @@ type Write[T listwatch.Object] struct {
 	Held bool
 	// OldHead is the state that was held before.
 	OldHead listwatch.Head
-	// Old is the object that was held before.
+	// Old is the object that was held before, unless NoOld is set.
 	Old T
 }
 
@@ -45,46 +47,59 @@ type Write[T listwatch.Object] struct {
 //
 // Apply keeps the objects, not the slice. It calls the index functions once for each update,
 // the skipped ones too, before readers have to wait.
+//
+// A [Compact] store holds the objects as they are until [Indexer.Pack].
 func (x *Indexer[T]) Apply(version string, writes []Write[T]) {
-	x.report(func() []*Fault {
-		x.write.RLock()
-		defer x.write.RUnlock()
+	x.report(func() []error {
+		if x.compact == nil {
+			x.write.RLock()
+			defer x.write.RUnlock()
+		} else {
+			x.write.Lock()
+			defer x.write.Unlock()
+		}
 		return x.applyLocked(version, writes)
 	}())
 }
 
-// report hands faults on. No lock may be held.
-func (x *Indexer[T]) report(faults []*Fault) {
-	for _, fault := range faults {
-		x.options.OnError(fault)
+// report hands errors on. No lock may be held.
+func (x *Indexer[T]) report(errs []error) {
+	for _, err := range errs {
+		x.options.OnError(err)
 	}
 }
 
 // applyLocked needs the write lock, shared or alone, and takes the other.
-func (x *Indexer[T]) applyLocked(version string, writes []Write[T]) []*Fault {
+func (x *Indexer[T]) applyLocked(version string, writes []Write[T]) []error {
+	errs := x.packLocked()
 	staged, faults := x.stage(writes)
 	defer x.giveBack(staged)
+	x.commitLocked(version, writes, staged)
+	x.compact.finish(writes)
+	return append(errs, faults...)
+}
+
+// commitLocked needs the write lock, shared or alone, and takes the other.
+func (x *Indexer[T]) commitLocked(version string, writes []Write[T], staged *staging[T]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.version = version
 	for i := range writes {
-		x.commitLocked(&writes[i], i, staged)
+		x.commitOneLocked(&writes[i], i, staged)
 	}
-	return faults
 }
 
-// commitLocked makes write i. It needs both locks.
-func (x *Indexer[T]) commitLocked(w *Write[T], i int, staged *staging[T]) {
+// commitOneLocked makes write i. It needs both locks.
+func (x *Indexer[T]) commitOneLocked(w *Write[T], i int, staged *staging[T]) {
 	hash, number := staged.hashes[i], numberOf(w.Head.ResourceVersion)
 	pos, held := x.find(hash, w.Head.Key)
-	w.Applied, w.Held = !w.Delete, held
+	var none T
+	w.Applied, w.Held, w.OldHead, w.Old = !w.Delete, held, listwatch.Head{}, none
 	if held {
-		w.OldHead, w.Old = x.head(pos), x.objects[pos]
+		w.OldHead = x.head(pos)
 		w.Applied = w.Force || w.supersedes(number, &x.rows[pos])
-	} else {
-		var none T
-		w.OldHead, w.Old = listwatch.Head{}, none
 	}
+	x.oldLocked(w, pos)
 	switch {
 	case w.Applied && w.Delete:
 		x.removeLocked(hash, pos)
@@ -95,7 +110,7 @@ func (x *Indexer[T]) commitLocked(w *Write[T], i int, staged *staging[T]) {
 		}
 		r := &x.rows[pos]
 		r.uid, r.version, r.number = w.Head.UID, w.Head.ResourceVersion, number
-		x.objects[pos] = w.Object
+		x.setLocked(hash, pos, w)
 		for _, index := range staged.indexes {
 			index.put(pos, i)
 		}

@@ -75,7 +75,7 @@ func addBenchIndexes(b *testing.B, x *indexer.Indexer[*benchPod]) *indexer.Index
 }
 
 func newBench(b *testing.B) *bench {
-	s := &bench{x: indexer.New[*benchPod](indexer.Options{})}
+	s := &bench{x: newStore[*benchPod](indexer.Options{})}
 	s.byNode = addBenchIndexes(b, s.x)
 	for i := range benchPods {
 		p := makeBenchPod(i, i%benchNodes, i+1)
@@ -188,7 +188,7 @@ func BenchmarkInsert(b *testing.B) {
 	writes := make([]indexer.Write[*benchPod], 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		x := indexer.New[*benchPod](indexer.Options{})
+		x := newStore[*benchPod](indexer.Options{})
 		addBenchIndexes(b, x)
 		for _, p := range pods {
 			writes[0] = indexer.Write[*benchPod]{Head: benchHead(p), Object: p}
@@ -213,7 +213,7 @@ func BenchmarkRetained(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				before := measure.Held()
-				x := indexer.New[*benchPod](indexer.Options{})
+				x := newStore[*benchPod](indexer.Options{})
 				if len(values) > 0 {
 					if _, err := indexer.AddIndexFunc(x.Reader(), "index", func(p *benchPod, found []string) []string {
 						for _, value := range values {

@@ -9,12 +9,19 @@ import (
 // Check returns an error when the store's parts contradict each other.
 func (x *Indexer[T]) Check() error {
 	n := x.table.len
-	if len(x.rows) != n || len(x.marks) != n || len(x.objects) != n {
-		return fmt.Errorf("%d keys, %d rows, %d marks, %d objects", n, len(x.rows), len(x.marks), len(x.objects))
+	if len(x.rows) != n || len(x.marks) != n {
+		return fmt.Errorf("%d keys, %d rows, %d marks", n, len(x.rows), len(x.marks))
 	}
-	for pos, o := range x.objects {
-		k, r := x.key(uint32(pos)), x.rows[pos]
-		if at, ok := x.find(x.table.hash(k), k); !ok || int(at) != pos || listwatch.KeyOf(o) != k || r.number != numberOf(r.version) {
+	if c := x.compact; c != nil {
+		if err := c.check(len(x.objects), n); err != nil {
+			return err
+		}
+	} else if len(x.objects) != n {
+		return fmt.Errorf("%d keys, %d objects", n, len(x.objects))
+	}
+	for pos := range uint32(n) {
+		k, r := x.key(pos), x.rows[pos]
+		if at, ok := x.find(x.table.hash(k), k); !ok || at != pos || listwatch.KeyOf(x.at(pos)) != k || r.number != numberOf(r.version) {
 			return fmt.Errorf("row %d, %s: %+v", pos, k, r)
 		}
 	}
@@ -46,8 +53,34 @@ func (x *Indexer[T]) Check() error {
 	return nil
 }
 
+func (c *compact[T]) check(objects, n int) error {
+	plain := 0
+	for _, s := range c.states {
+		if s.sample == nil {
+			plain++
+		}
+		if c.recent.Contains(s) != (s.sample != nil && s.kept.Load() != nil) || s.sample == nil && s.kept.Load() == nil {
+			return fmt.Errorf("state %+v", s)
+		}
+	}
+	if objects != 0 || len(c.states) != n || plain != c.plain || c.recent.Len() > c.options.Recent {
+		return fmt.Errorf("%d objects, %d states for %d keys, %d plain ones, should be %d, %d recent", objects, len(c.states), n, plain, c.plain, c.recent.Len())
+	}
+	for _, s := range append(c.replaced[:cap(c.replaced)], c.states[n:cap(c.states)]...) {
+		if s != nil {
+			return fmt.Errorf("%+v is kept after the write", s)
+		}
+	}
+	for _, f := range c.fresh[len(c.fresh):cap(c.fresh)] {
+		if f.state != nil || f.now != nil || f.text != nil {
+			return fmt.Errorf("%+v is kept after it was encoded", f)
+		}
+	}
+	return nil
+}
+
 func (ix *Index[T, V]) check() error {
-	objects := len(ix.x.objects)
+	objects := len(ix.x.rows)
 	if len(ix.slots) != objects && !ix.inRows {
 		return fmt.Errorf("%d slots for %d objects", len(ix.slots), objects)
 	}

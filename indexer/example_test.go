@@ -119,7 +119,7 @@ func ExampleStats() {
 	}
 	x.Put(&server{Meta: listwatch.Meta{Name: "a"}, Zone: "north"})
 	fmt.Printf("%+v\n", x.Reader().Stats())
-	// Output: {Objects:1 Indexes:[{Name:zone Values:1 Faults:0}]}
+	// Output: {Objects:1 Plain:0 Indexes:[{Name:zone Values:1 Faults:0}]}
 }
 
 func ExampleFault() {
@@ -133,4 +133,29 @@ func ExampleFault() {
 	// Output:
 	// indexer servers: index first role: object a: panic: runtime error: index out of range [0] with length 0
 	// 1
+}
+
+func ExampleCompact() {
+	x := indexer.New[*server](indexer.Options{Compact: &indexer.Compact{Recent: 100}})
+	for n := range 1000 {
+		x.Put(&server{Meta: listwatch.Meta{Name: fmt.Sprint("s", n)}, Zone: "north", Roles: []string{"web", "cache"}})
+	}
+	first, _ := x.Get(listwatch.Key{Name: "s0"}) // decoded, and kept for the next who asks
+	again, _ := x.Get(listwatch.Key{Name: "s0"})
+	fmt.Println(first.Roles, first == again, x.Reader().Stats().Plain)
+	// Output: [web cache] true 0
+}
+
+func ExampleState() {
+	x := indexer.New[*server](indexer.Options{Compact: &indexer.Compact{}})
+	x.Put(
+		&server{Meta: listwatch.Meta{Name: "a", ResourceVersion: "7"}, Zone: "north"},
+		&server{Meta: listwatch.Meta{Name: "b", ResourceVersion: "9"}, Zone: "south"},
+	)
+	for _, s := range x.Reader().States() {
+		if listwatch.Newer(s.Head.ResourceVersion, "8") { // only these are decoded
+			fmt.Println(s.Head.Key, s.Object().Zone)
+		}
+	}
+	// Output: b south
 }

@@ -13,7 +13,7 @@ import (
 
 func TestExplainFollowsAnObject(t *testing.T) {
 	t.Parallel()
-	x := indexer.New[listwatch.Meta](indexer.Options{})
+	x := newStore[listwatch.Meta](indexer.Options{})
 	r := x.Reader()
 	name := func(m listwatch.Meta) []string { return []string{m.Name, m.UID, m.Name} }
 	_, err := indexer.AddIndex(r, "name", name)
@@ -46,7 +46,7 @@ func TestExplainFollowsAnObject(t *testing.T) {
 
 func TestSomeAreTheFirstKeys(t *testing.T) {
 	t.Parallel()
-	x := indexer.New[listwatch.Meta](indexer.Options{})
+	x := newStore[listwatch.Meta](indexer.Options{})
 	require.Empty(t, x.Reader().Some(3))
 	for n := range 5 {
 		x.Put(listwatch.Meta{Name: fmt.Sprint(n), ResourceVersion: "1"})
@@ -58,7 +58,7 @@ func TestSomeAreTheFirstKeys(t *testing.T) {
 }
 
 func ExampleReader_Explain() {
-	x := indexer.New[listwatch.Meta](indexer.Options{})
+	x := newStore[listwatch.Meta](indexer.Options{})
 	_, _ = indexer.AddIndex(x.Reader(), "initial", func(m listwatch.Meta) []string { return []string{m.Name[:1]} })
 	x.Put(listwatch.Meta{Name: "web", ResourceVersion: "7"})
 	e, ok := x.Reader().Explain(listwatch.Key{Name: "web"})

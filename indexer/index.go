@@ -52,6 +52,9 @@ func (ix *Index[T, V]) members(value V) []member {
 
 // Get returns the objects that have the value.
 func (ix *Index[T, V]) Get(value V) []T {
+	if ix.x.compact != nil {
+		return ix.getCompact(value)
+	}
 	ix.x.mu.RLock()
 	defer ix.x.mu.RUnlock()
 	return ix.objects(ix.members(value))
@@ -67,6 +70,9 @@ func (ix *Index[T, V]) Keys(value V) []listwatch.Key {
 // All iterates over the objects that have the value in the state in which the loop begins. The
 // loop's body runs without a lock.
 func (ix *Index[T, V]) All(value V) iter.Seq2[listwatch.Key, T] {
+	if ix.x.compact != nil {
+		return func(yield func(listwatch.Key, T) bool) { eachObject(ix.States(value), yield) }
+	}
 	return func(yield func(listwatch.Key, T) bool) {
 		ix.x.mu.RLock()
 		members := ix.members(value)

@@ -42,6 +42,8 @@ type Indexer[T listwatch.Object] struct {
 	rows    []row
 	marks   []uint64
 	objects []T
+	// compact, if it is not nil, has the objects instead.
+	compact *compact[T]
 }
 
 // index is an [Index] of any V. Remove and drop need mu.
@@ -68,6 +70,9 @@ func New[T listwatch.Object](o Options) *Indexer[T] {
 		table:   table{seed: maphash.MakeSeed()},
 	}
 	x.reader.x = x
+	if o.Compact != nil {
+		x.compact = newCompact[T](o.Name, *o.Compact)
+	}
 	x.spaces = newIndex(x, "", func(o T, values []string) []string { return append(values, o.GetNamespace()) })
 	x.spaces.inRows = true
 	x.indexes = []index[T]{x.spaces}
@@ -80,6 +85,9 @@ func (x *Indexer[T]) Reader() *Reader[T] { return &x.reader }
 // Get returns the object held under k.
 func (x *Indexer[T]) Get(k listwatch.Key) (T, bool) {
 	hash := x.table.hash(k)
+	if x.compact != nil {
+		return x.getCompact(hash, k)
+	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if pos, ok := x.find(hash, k); ok {

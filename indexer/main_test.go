@@ -14,7 +14,29 @@ import (
 	"github.com/seed3bce33ad/listwatch/indexer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(both{m}) }
+
+// both runs all tests over a plain store, and again over a compact one.
+type both struct{ *testing.M }
+
+func (b both) Run() int {
+	code := b.M.Run()
+	if flag.Lookup("test.fuzz").Value.String() != "" || flag.Lookup("test.bench").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
+		return code
+	}
+	storage = &indexer.Compact{}
+	return max(code, b.M.Run())
+}
+
+// storage is that of the stores that tests make.
+var storage *indexer.Compact
+
+func newStore[T listwatch.Object](o indexer.Options) *indexer.Indexer[T] {
+	if o.Compact == nil {
+		o.Compact = storage
+	}
+	return indexer.New[T](o)
+}
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0: a new one")
 
@@ -80,7 +102,7 @@ func names(pods []*pod) []string {
 
 // strict is a store that must not report faults.
 func strict(t testing.TB) *indexer.Indexer[*pod] {
-	return indexer.New[*pod](indexer.Options{Name: "pods", OnError: func(err error) { require.NoError(t, err) }})
+	return newStore[*pod](indexer.Options{Name: "pods", OnError: func(err error) { require.NoError(t, err) }})
 }
 
 func mustIndex[V comparable](t testing.TB, x *indexer.Indexer[*pod], name string, values func(*pod) []V) *indexer.Index[*pod, V] {

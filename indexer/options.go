@@ -24,16 +24,20 @@ type Options struct {
 	// Name is put into the errors.
 	// Defaults to "".
 	Name string
-	// OnError is told of index functions that failed; every error is a [*Fault]. It is called
-	// by the goroutine that wrote, after the write, with no lock held, so from several
-	// goroutines at once when there are several writers.
+	// Compact, when set, has the store hold objects encoded in memory, and decode what is read.
+	// Defaults to nil: objects are held as they are.
+	Compact *Compact
+	// OnError is told of index functions that failed, by a [*Fault], and of objects that could
+	// not be encoded for Compact, by an [*EncodeError]. It is called by the goroutine that wrote,
+	// after the write, with no lock held, so from several goroutines at once when there are
+	// several writers.
 	// Defaults to logging with slog.Default().
 	OnError func(error)
 }
 
 func (o Options) withDefaults() Options {
 	if o.OnError == nil {
-		o.OnError = func(err error) { slog.Error("index function failed", "error", err) }
+		o.OnError = func(err error) { slog.Error("failure in a store", "error", err) }
 	}
 	return o
 }

@@ -36,7 +36,7 @@ func (r *Reader[T]) Head(k listwatch.Key) (listwatch.Head, bool) {
 func (r *Reader[T]) Len() int {
 	r.x.mu.RLock()
 	defer r.x.mu.RUnlock()
-	return len(r.x.objects)
+	return len(r.x.rows)
 }
 
 // Version returns the version of the collection that the store equals, or "" while it is
@@ -55,6 +55,9 @@ func (r *Reader[T]) List() []T {
 
 // Snapshot returns all objects and the [Reader.Version] of the same moment.
 func (r *Reader[T]) Snapshot() (objects []T, version string) {
+	if r.x.compact != nil {
+		return r.x.compactSnapshot()
+	}
 	r.x.mu.RLock()
 	defer r.x.mu.RUnlock()
 	return slices.Clone(r.x.objects), r.x.version
@@ -69,8 +72,11 @@ func (r *Reader[T]) Keys() []listwatch.Key {
 
 // All iterates over the keys and objects of the state in which the loop begins. The loop's body
 // runs without a lock: it may do anything with the store, and doesn't see what is changed
-// meanwhile.
+// meanwhile. A [Compact] store decodes each object when its turn has come.
 func (r *Reader[T]) All() iter.Seq2[listwatch.Key, T] {
+	if r.x.compact != nil {
+		return func(yield func(listwatch.Key, T) bool) { eachObject(r.States(), yield) }
+	}
 	return func(yield func(listwatch.Key, T) bool) {
 		r.x.mu.RLock()
 		keys, objects := r.x.keys(len(r.x.rows)), slices.Clone(r.x.objects)
@@ -93,7 +99,10 @@ func (r *Reader[T]) Namespaces() *Index[T, string] { return r.x.spaces }
 func (r *Reader[T]) Stats() Stats {
 	r.x.mu.RLock()
 	defer r.x.mu.RUnlock()
-	s := Stats{Objects: len(r.x.objects)}
+	s := Stats{Objects: len(r.x.rows)}
+	if r.x.compact != nil {
+		s.Plain = r.x.compact.plain
+	}
 	for _, index := range r.x.indexes[1:] {
 		stats, _ := index.look(nowhere)
 		s.Indexes = append(s.Indexes, stats)
@@ -105,6 +114,9 @@ func (r *Reader[T]) Stats() Stats {
 type Stats struct {
 	// Objects is the number of objects.
 	Objects int
+	// Plain is how many of them a [Compact] store holds as they are: those that could not be
+	// encoded, and those that have not been yet.
+	Plain int
 	// Indexes has the indexes that were added, in that order.
 	Indexes []IndexStats
 }

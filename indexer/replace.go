@@ -10,9 +10,10 @@ import "github.com/seed3bce33ad/listwatch"
 func (x *Indexer[T]) Put(objects ...T) {
 	writes := make([]Write[T], len(objects))
 	for i, o := range objects {
-		writes[i] = Write[T]{Head: x.headOf(o), Object: o, Force: true}
+		writes[i] = Write[T]{Head: x.headOf(o), Object: o, Force: true, NoOld: true}
 	}
 	x.Apply("", writes)
+	x.Pack()
 }
 
 // Delete takes out what is held under the keys as one change, whatever its version.
@@ -20,9 +21,10 @@ func (x *Indexer[T]) Put(objects ...T) {
 func (x *Indexer[T]) Delete(keys ...listwatch.Key) {
 	writes := make([]Write[T], len(keys))
 	for i, k := range keys {
-		writes[i] = Write[T]{Head: listwatch.Head{Key: k}, Delete: true, Force: true}
+		writes[i] = Write[T]{Head: listwatch.Head{Key: k}, Delete: true, Force: true, NoOld: true}
 	}
 	x.Apply("", writes)
+	x.Pack()
 }
 
 // Replace makes the store equal to the objects, which are the collection at version, as one
@@ -33,7 +35,7 @@ func (x *Indexer[T]) Replace(version string, objects ...T) {
 	writes := make([]Write[T], 0, len(objects))
 	listed := make(map[listwatch.Key]int, len(objects)) // index into writes
 	for _, o := range objects {
-		w := Write[T]{Head: x.headOf(o), Object: o, Force: true}
+		w := Write[T]{Head: x.headOf(o), Object: o, Force: true, NoOld: true}
 		i, again := listed[w.Head.Key]
 		if !again {
 			listed[w.Head.Key] = len(writes)
@@ -42,10 +44,11 @@ func (x *Indexer[T]) Replace(version string, objects ...T) {
 			writes[i] = w
 		}
 	}
-	x.report(func() []*Fault {
+	x.report(func() []error {
 		x.write.Lock()
 		defer x.write.Unlock()
-		return x.applyLocked(version, x.differenceLocked(writes, listed))
+		errs := x.applyLocked(version, x.differenceLocked(writes, listed))
+		return append(errs, x.packLocked()...)
 	}())
 }
 
@@ -62,7 +65,7 @@ func (x *Indexer[T]) differenceLocked(writes []Write[T], listed map[listwatch.Ke
 	for pos := range x.rows {
 		held := x.head(uint32(pos))
 		if _, ok := listed[held.Key]; !ok {
-			changes = append(changes, Write[T]{Head: held, Delete: true, Force: true})
+			changes = append(changes, Write[T]{Head: held, Delete: true, Force: true, NoOld: true})
 		}
 	}
 	return changes

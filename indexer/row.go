@@ -89,10 +89,14 @@ func (x *Indexer[T]) addLocked(hash uint32, key listwatch.Key) uint32 {
 		panic("indexer: too many objects")
 	}
 	pos := uint32(len(x.rows))
-	var none T
 	x.rows = append(x.rows, row{name: key.Name})
 	x.marks = append(x.marks, 0)
-	x.objects = append(x.objects, none)
+	if c := x.compact; c != nil {
+		c.states = append(c.states, nil)
+	} else {
+		var none T
+		x.objects = append(x.objects, none)
+	}
 	x.spaces.join(pos, x.spaces.numberOf(key.Namespace))
 	x.table.put(hash, pos, key.Name)
 	return pos
@@ -110,7 +114,12 @@ func (x *Indexer[T]) removeLocked(hash, pos uint32) {
 	}
 	x.rows = cut(x.rows, pos)
 	x.marks = cut(x.marks, pos)
-	x.objects = cut(x.objects, pos)
+	if c := x.compact; c != nil {
+		c.dropLocked(pos)
+		c.states = cut(c.states, pos)
+	} else {
+		x.objects = cut(x.objects, pos)
+	}
 }
 
 // cut moves the last element of s to pos and shortens s by one. It gives memory back when

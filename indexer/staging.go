@@ -32,12 +32,12 @@ type staged[T listwatch.Object] interface {
 }
 
 // stage finds out about the writes. It needs the write lock, shared.
-func (x *Indexer[T]) stage(writes []Write[T]) (*staging[T], []*Fault) {
+func (x *Indexer[T]) stage(writes []Write[T]) (*staging[T], []error) {
 	s := x.takeStaging()
 	for i := range writes {
 		s.hashes = append(s.hashes, x.table.hash(writes[i].Head.Key))
 	}
-	var faults []*Fault
+	var faults []error
 	for _, index := range s.indexes {
 		if fault := index.stage(writes); fault != nil {
 			faults = append(faults, fault)

@@ -144,7 +144,7 @@ func (r row) GetName() string            { return r.name }
 func (r row) GetResourceVersion() string { return r.version }
 
 func TestObjectsByValue(t *testing.T) {
-	x := indexer.New[row](indexer.Options{})
+	x := newStore[row](indexer.Options{})
 	byVersion, err := indexer.AddIndex(x.Reader(), "version", indexer.One(row.GetResourceVersion))
 	require.NoError(t, err)
 	x.Put(row{"a", "1"}, row{"b", "1"})

@@ -21,7 +21,7 @@ type valued struct {
 func TestValuesOfAnObjectThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	var heard []error
-	x := indexer.New[*valued](indexer.Options{Name: "things", OnError: func(err error) { heard = append(heard, err) }})
+	x := newStore[*valued](indexer.Options{Name: "things", OnError: func(err error) { heard = append(heard, err) }})
 	boom := errors.New("boom")
 	index, err := indexer.AddIndex(x.Reader(), "values", func(o *valued) []float64 {
 		if o.Name == "bad" {
@@ -48,7 +48,7 @@ func TestValuesOfAnObjectThatIsNotStored(t *testing.T) {
 }
 
 func ExampleIndex_ValuesOf() {
-	x := indexer.New[*valued](indexer.Options{})
+	x := newStore[*valued](indexer.Options{})
 	index, _ := indexer.AddIndex(x.Reader(), "values", func(o *valued) []float64 { return o.values })
 	fmt.Println(index.ValuesOf(&valued{values: []float64{1, 2}}), x.Reader().Len())
 	// Output: [1 2] 0

@@ -33,7 +33,7 @@ func FuzzWrites(f *testing.F) {
 		w := &walk{
 			t:       t,
 			rnd:     rand.New(c),
-			x:       indexer.New[*pod](indexer.Options{OnError: func(error) {}}),
+			x:       newStore[*pod](indexer.Options{OnError: func(error) {}}),
 			model:   map[listwatch.Key]*pod{},
 			marks:   map[listwatch.Key]uint64{},
 			indexes: map[string]*indexer.Index[*pod, string]{},

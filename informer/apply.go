@@ -20,6 +20,7 @@ func (i *Informer[T]) apply(b deltafifo.Batch[T]) error {
 		}
 	}
 	first := b.Synced && !i.complete // most informers never see as much again as with the first list
+	i.prefetch()
 	fire, ended := i.advance(b)
 	clear(i.writes)
 	clear(i.changes)
@@ -35,7 +36,26 @@ func (i *Informer[T]) apply(b deltafifo.Batch[T]) error {
 	for _, w := range fire {
 		i.fire(w.signal)
 	}
+	i.store.Pack()
 	return nil
+}
+
+// prefetch has a compact store decode what the writes replace, before the lock is taken under which
+// handlers are told of it.
+func (i *Informer[T]) prefetch() {
+	if !i.options.Compact || !i.heard() {
+		return
+	}
+	for n := range i.writes {
+		i.store.Get(i.writes[n].Head.Key)
+	}
+}
+
+// heard reports whether there is a handler.
+func (i *Informer[T]) heard() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.deliveries) > 0
 }
 
 // advance makes the writes, moves the version, appends to the log what was changed, and lets
@@ -50,6 +70,9 @@ func (i *Informer[T]) advance(b deltafifo.Batch[T]) (fire []waiter, ended []erro
 	defer i.releaseFaults()
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	for n := range i.writes {
+		i.writes[n].NoOld = len(i.deliveries) == 0
+	}
 	i.store.Apply(exact, i.writes)
 	i.changes = i.changesLocked(b, i.changes[:0])
 	fire = i.moveLocked(b)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/indexer"
 )
 
 var errExited = errors.New("the handler ended its goroutine")
@@ -129,6 +130,9 @@ func (d *delivery[T]) loop() {
 // how many changes of the run before the handler has been told.
 func (d *delivery[T]) take(told int) (run []Change[T], ok bool) {
 	d.mu.Lock()
+	for d.box.first != nil && d.box.first.held != nil && !d.ended {
+		d.decodeLocked()
+	}
 	d.delivered += uint64(told)
 	d.run = nil
 	if d.ended {
@@ -166,6 +170,25 @@ func (d *delivery[T]) take(told int) (run []Change[T], ok bool) {
 	}
 	d.mu.Unlock()
 	return run, len(run) > 0
+}
+
+// decodeLocked has the objects of the next run decoded. It lets go of the lock meanwhile.
+func (d *delivery[T]) decodeLocked() {
+	entries := d.box.cold(runLength)
+	states, objects := make([]*indexer.State[T], len(entries)), make([]T, len(entries))
+	for i, p := range entries {
+		states[i] = p.held
+	}
+	d.mu.Unlock()
+	for i, s := range states {
+		objects[i] = s.Object()
+	}
+	d.mu.Lock()
+	for i, p := range entries {
+		if p.held == states[i] {
+			p.warm(objects[i])
+		}
+	}
 }
 
 // syncLocked notes that everything up to syncAt has been told, and reports whether that is news.
@@ -240,7 +263,7 @@ func (d *delivery[T]) end(err error) {
 // resync adds an update for each object of the store that nothing is pending for: such an
 // object is what the handler was told last, so it may come before what the log still has. It is
 // called with the informer's mu held, so the store is what the log tells up to its end.
-func (d *delivery[T]) resync(objects []T, end uint64) {
+func (d *delivery[T]) resync(states []indexer.State[T], end uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ended || !d.synced || d.box.syncs > 0 {
@@ -253,10 +276,10 @@ func (d *delivery[T]) resync(objects []T, end uint64) {
 			unread[run[i].Key] = true
 		}
 	}
-	for _, o := range objects {
-		k := listwatch.KeyOf(o)
+	for n := range states {
+		k := states[n].Head.Key
 		if !unread[k] && !d.box.holds(k) {
-			d.box.put(Change[T]{Type: Update, Key: k, Object: o, Old: o, Resync: true}, end-1)
+			d.box.hold(Change[T]{Type: Update, Key: k, Resync: true}, &states[n], end-1)
 		}
 	}
 	d.startLocked()

@@ -27,6 +27,16 @@
 // Objects in the store and in changes are shared: they must not be changed. Package fakes has
 // a detector for that.
 //
+// With Options.Index.Compact the store holds objects encoded, in about a tenth of the memory:
+//
+//	pods := informer.New(source, informer.Options{Index: indexer.Options{Compact: &indexer.Compact{}}})
+//
+// Everything works as without it, with these differences. The same state may be read as another
+// copy, so pointers tell nothing; versions do. Handlers are told real objects: new states as they
+// were received, old ones decoded for them unless there is no handler, initial adds and resyncs
+// decoded when their turn has come. What waits for a handler that is behind is held decoded. A
+// mutation detector sees only what its source has handed out.
+//
 // # Guarantees
 //
 //  1. Convergence: once changes stop and the server answers, the store equals the collection
@@ -80,6 +90,9 @@
 //     (TestDebugOnlyReads, TestDebugHidesObjects, TestDebugPageIsEscaped,
 //     TestDebugListsNoMoreThanItsLimit, TestDebugPageInABrowser,
 //     internal/project.TestNobodyLinksTheDebugPage).
+//  17. With Index.Compact all of this holds, but for pointers: every test runs over both. What a new
+//     handler or a resync tells is decoded when its turn has come (TestCompactTellsALateHandler,
+//     TestCompactResync, fakes/simulation.TestSimulationOverCompactStores).
 //
 // # Concurrency
 //

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/deltafifo"
+	"github.com/seed3bce33ad/listwatch/indexer"
 	"github.com/seed3bce33ad/listwatch/reflector"
 	"github.com/seed3bce33ad/listwatch/workqueue"
 )
@@ -190,7 +191,7 @@ func (i *Informer[T]) explainStore(e *Explanation) {
 	reader := i.store.Reader()
 	i.mu.Lock()
 	entry, held := reader.Explain(e.Key)
-	object, _ := reader.Get(e.Key)
+	state, _ := reader.State(e.Key)
 	e.Store.Version = i.version
 	end := i.log.seq()
 	places := make([]place[T], 0, len(i.deliveries))
@@ -201,7 +202,7 @@ func (i *Informer[T]) explainStore(e *Explanation) {
 	}
 	i.mu.Unlock()
 	if held {
-		e.object = object
+		e.object = state.Object()
 		e.Store.Held, e.Store.UID, e.Store.ResourceVersion, e.Store.Mark = true, entry.Head.UID, entry.Head.ResourceVersion, entry.Mark
 	}
 	for _, index := range entry.Indexes {
@@ -221,6 +222,7 @@ type place[T listwatch.Object] struct {
 	stats HandlerStats
 	// inCall and waiting are changes of the key; what waits in the log is not in waiting yet.
 	inCall, waiting []Change[T]
+	held            []*indexer.State[T] // see mailbox.about
 	log             cursor[T]
 }
 
@@ -238,13 +240,18 @@ func (d *delivery[T]) place(k listwatch.Key, end uint64) (p place[T], ok bool) {
 			p.inCall = append(p.inCall, c)
 		}
 	}
-	p.waiting = d.box.about(k, nil)
+	p.waiting, p.held = d.box.about(k)
 	return p, true
 }
 
 // explainHandler walks the log up to end. stored is what the store held when that was its end, so
 // a handler that nothing waits for has been told it.
 func (i *Informer[T]) explainHandler(p place[T], k listwatch.Key, end uint64, stored listwatch.Head) ExplainedHandler {
+	for n, s := range p.held {
+		if s != nil {
+			p.waiting[n].Object, p.waiting[n].Old = s.Object(), s.Object()
+		}
+	}
 	changes := append(p.inCall, p.waiting...)
 	for run := p.log.read(math.MaxInt, end-1); len(run) > 0; run = p.log.read(math.MaxInt, end-1) {
 		for _, c := range run {

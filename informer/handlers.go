@@ -50,8 +50,9 @@ func (i *Informer[T]) admitLocked(d *delivery[T]) {
 	d.unhook = context.AfterFunc(d.added, d.leave)
 	d.cursor = cursor[T]{node: i.log.end}
 	last := i.log.seq() - 1
-	for _, o := range i.store.Reader().List() {
-		d.box.put(Change[T]{Type: Add, Key: listwatch.KeyOf(o), Object: o, Initial: true}, last)
+	states := i.store.Reader().States()
+	for n := range states {
+		d.box.hold(Change[T]{Type: Add, Key: states[n].Head.Key, Initial: true}, &states[n], last)
 	}
 	if i.complete {
 		d.syncAt = last
@@ -101,7 +102,7 @@ func (i *Informer[T]) armResyncLocked(d *delivery[T]) {
 		if i.state != isRunning || d.added.Err() != nil {
 			return
 		}
-		d.resync(i.store.Reader().List(), i.log.seq())
+		d.resync(i.store.Reader().States(), i.log.seq())
 		i.armResyncLocked(d)
 	})
 	d.keepTimer(stop)

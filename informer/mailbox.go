@@ -1,6 +1,9 @@
 package informer
 
-import "github.com/seed3bce33ad/listwatch"
+import (
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/indexer"
+)
 
 // pendingKind is what a mailbox holds for a key; see follow for how they succeed each other.
 type pendingKind uint8
@@ -15,14 +18,17 @@ const (
 
 // pending is what one handler has not been told yet about one key.
 type pending[T listwatch.Object] struct {
-	key        listwatch.Key
-	kind       pendingKind
-	initial    bool // of the Add
-	unknown    bool // of the Delete
-	seq        uint64
-	old        T // what the handler holds; none for pendingAdd
-	gone       T // the last state of what was deleted
-	now        T // the newest state; none for pendingDelete
+	key     listwatch.Key
+	kind    pendingKind
+	initial bool // of the Add
+	unknown bool // of the Delete
+	seq     uint64
+	old     T // what the handler holds; none for pendingAdd
+	gone    T // the last state of what was deleted
+	now     T // the newest state; none for pendingDelete
+	// held is what now is, and for pendingSync old, while it is not decoded; only those and pendingAdd
+	// have one.
+	held       *indexer.State[T]
 	prev, next *pending[T]
 }
 
@@ -61,10 +67,44 @@ func (m *mailbox[T]) put(c Change[T], seq uint64) {
 	m.append(p)
 }
 
+// hold is put for a state of the store under a key that nothing is pending for: an initial add, or
+// with Resync an update. It is decoded, if need be, when it is about to be told.
+func (m *mailbox[T]) hold(c Change[T], s *indexer.State[T], seq uint64) {
+	object, ok := s.Decoded()
+	if c.Object = object; c.Resync {
+		c.Old = object
+	}
+	m.put(c, seq)
+	if !ok {
+		m.last.held = s
+	}
+}
+
+// cold returns those of the first n entries that are not decoded.
+func (m *mailbox[T]) cold(n int) (entries []*pending[T]) {
+	for p := m.first; p != nil && n > 0; p, n = p.next, n-1 {
+		if p.held != nil {
+			entries = append(entries, p)
+		}
+	}
+	return entries
+}
+
+// warm gives p the object of its state.
+func (p *pending[T]) warm(object T) {
+	p.held, p.now = nil, object
+	if p.kind == pendingSync {
+		p.old = object
+	}
+}
+
 // follow folds a change into what is pending for its key. It returns false when nothing is
 // left to tell. The handler holds p.old, or nothing when p is an Add.
 func (m *mailbox[T]) follow(p *pending[T], c Change[T]) bool {
 	var zero T
+	if p.held != nil && !c.Resync { // c.Old is that state
+		p.warm(c.Old)
+	}
 	switch {
 	case c.Resync: // adds nothing to what will be told anyway
 	case c.Type == Delete && p.kind == pendingAdd:
@@ -91,9 +131,9 @@ func (m *mailbox[T]) follow(p *pending[T], c Change[T]) bool {
 }
 
 // take removes up to n entries from the front and appends what they tell to into. Entries
-// whose number is beyond limit stay.
+// whose number is beyond limit stay, and those from the first on that is not decoded.
 func (m *mailbox[T]) take(into []Change[T], n int, limit uint64) []Change[T] {
-	for ; n > 0 && m.first != nil && m.first.seq <= limit; n-- {
+	for ; n > 0 && m.first != nil && m.first.seq <= limit && m.first.held == nil; n-- {
 		p := m.first
 		m.remove(p)
 		into = p.tell(into)
@@ -120,20 +160,24 @@ func (p *pending[T]) tell(into []Change[T]) []Change[T] {
 	return into
 }
 
-// about appends what waits about a key to into, oldest first.
-func (m *mailbox[T]) about(k listwatch.Key, into []Change[T]) []Change[T] {
+// about returns what waits about a key, oldest first. Where held is not nil, the change has no
+// object yet: it is that state's.
+func (m *mailbox[T]) about(k listwatch.Key) (changes []Change[T], held []*indexer.State[T]) {
+	first := m.first
 	if m.fold {
-		if p, ok := m.byKey[k]; ok {
-			into = p.tell(into)
-		}
-		return into
+		first = m.byKey[k]
 	}
-	for p := m.first; p != nil; p = p.next {
+	for p := first; p != nil; p = p.next {
 		if p.key == k {
-			into = p.tell(into)
+			changes = p.tell(changes)
+			held = append(held, make([]*indexer.State[T], len(changes)-len(held))...)
+			held[len(held)-1] = p.held
+		}
+		if m.fold {
+			break
 		}
 	}
-	return into
+	return changes, held
 }
 
 // pendingUpTo reports whether an entry waits whose number is not beyond seq.

@@ -38,7 +38,8 @@ type Options struct {
 	Reflector reflector.Options
 	// Queue configures the queue between reading and storing. Defaults to its zero value.
 	Queue deltafifo.Options
-	// Index configures the store. Its Name and OnError default to those above.
+	// Index configures the store. Its Name and OnError default to those above. With Index.Compact
+	// objects are held encoded: see the package's comment for what that means.
 	Index indexer.Options
 }
 
@@ -76,6 +77,7 @@ type kept struct {
 	OnError      func(error)
 	IndexOnError func(error)
 	CrashOnPanic bool
+	Compact      bool // storage
 	Resync       time.Duration
 	SyncTimeout  time.Duration
 }
@@ -83,7 +85,7 @@ type kept struct {
 func (o Options) kept() kept {
 	return kept{
 		Name: o.Name, Clock: o.Clock, Logger: o.Logger, OnError: o.OnError, IndexOnError: o.Index.OnError,
-		CrashOnPanic: o.CrashOnPanic, Resync: o.Resync, SyncTimeout: o.SyncTimeout,
+		CrashOnPanic: o.CrashOnPanic, Compact: o.Index.Compact != nil, Resync: o.Resync, SyncTimeout: o.SyncTimeout,
 	}
 }
 

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -11,22 +10,25 @@ import (
 // Get returns the object under k.
 func (o *Overlay[T]) Get(k listwatch.Key) (T, bool) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	if w, ok := o.writtenLocked(k); ok {
+	w, ok := o.writtenLocked(k)
+	if ok {
+		o.mu.Unlock()
 		return w.object, true
 	}
-	object, ok := o.i.store.Get(k)
-	if ok && o.hiddenLocked(k, object) {
+	state, ok := o.i.store.Reader().State(k)
+	ok = ok && !o.hiddenLocked(state.Head)
+	o.mu.Unlock()
+	if !ok {
 		var none T
 		return none, false
 	}
-	return object, ok
+	return state.Object(), true
 }
 
 // List returns all objects: those that the cache shows, then own writes in the order in which they
 // were told.
 func (o *Overlay[T]) List() []T {
-	objects, written := o.over(o.i.store.Reader().All())
+	objects, written := o.over(o.i.store.Reader().States)
 	return append(objects, written...)
 }
 
@@ -35,7 +37,7 @@ func (o *Overlay[T]) List() []T {
 // found under that alone. The index function is called for each own write that the cache does not
 // show.
 func Look[T listwatch.Object, V comparable](o *Overlay[T], ix *indexer.Index[T, V], value V) []T {
-	objects, written := o.over(ix.All(value))
+	objects, written := o.over(func() []indexer.State[T] { return ix.States(value) })
 	for _, object := range written {
 		if slices.Contains(ix.ValuesOf(object), value) {
 			objects = append(objects, object)
@@ -71,7 +73,16 @@ func (o *Overlay[T]) Whole() bool {
 }
 
 // over returns what the cache shows without what was written since, and what was written.
-func (o *Overlay[T]) over(cached iter.Seq2[listwatch.Key, T]) (objects, written []T) {
+func (o *Overlay[T]) over(cached func() []indexer.State[T]) (objects, written []T) {
+	states, written := o.overStates(cached)
+	objects = slices.Grow(objects, len(states))
+	for i := range states {
+		objects = append(objects, states[i].Object())
+	}
+	return objects, written
+}
+
+func (o *Overlay[T]) overStates(cached func() []indexer.State[T]) (states []indexer.State[T], written []T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, k := range o.written.Keys() {
@@ -79,12 +90,10 @@ func (o *Overlay[T]) over(cached iter.Seq2[listwatch.Key, T]) (objects, written 
 			written = append(written, w.object)
 		}
 	}
-	for k, object := range cached {
-		if !o.written.Contains(k) && !o.hiddenLocked(k, object) {
-			objects = append(objects, object)
-		}
-	}
-	return objects, written
+	states = slices.DeleteFunc(cached(), func(s indexer.State[T]) bool {
+		return o.written.Contains(s.Head.Key) || o.hiddenLocked(s.Head)
+	})
+	return states, written
 }
 
 // writtenLocked returns the own write that stands in front of the cache, and drops one that is
@@ -98,11 +107,11 @@ func (o *Overlay[T]) writtenLocked(k listwatch.Key) (own[T], bool) {
 	return w, ok
 }
 
-// hiddenLocked reports whether what the cache holds under k was deleted.
-func (o *Overlay[T]) hiddenLocked(k listwatch.Key, object T) bool {
-	gone, ok := o.deleted[k]
+// hiddenLocked reports whether what the cache holds was deleted.
+func (o *Overlay[T]) hiddenLocked(held listwatch.Head) bool {
+	gone, ok := o.deleted[held.Key]
 	if !ok || !o.i.now().Before(gone.due) || gone.answered && o.passedLocked(gone.head.ResourceVersion) {
 		return false
 	}
-	return covers(gone.head, listwatch.Head{UID: o.i.uid(object), ResourceVersion: object.GetResourceVersion()})
+	return covers(gone.head, held)
 }

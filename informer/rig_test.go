@@ -49,6 +49,9 @@ func quiet(o informer.Options) informer.Options {
 	if o.Name == "" {
 		o.Name = "pods"
 	}
+	if o.Index.Compact == nil {
+		o.Index.Compact = storage
+	}
 	return o
 }
 

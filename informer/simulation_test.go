@@ -72,6 +72,9 @@ func simulate(t *testing.T, seed uint64) {
 			History: 20 + rng.IntN(200), NoInitialEvents: rng.IntN(2) == 0, ExpiredStatus: rng.IntN(2) == 0,
 		})
 		o := quiet(informer.Options{})
+		if storage != nil { // much is decoded again
+			o.Index.Compact = &indexer.Compact{Recent: 1 + int(seed%20)}
+		}
 		o.Reflector.PageSize = int64(rng.IntN(3) * 4)
 		w.pods = informer.New[*object](w.server, o)
 		w.byValue, _ = indexer.AddIndex(w.pods.Indexer(), "value", indexer.One(func(o *object) string { return o.Value }))

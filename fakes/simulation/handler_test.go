@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"context"
 	"maps"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,9 @@ type handler struct {
 	told  map[listwatch.Key]*object
 	place map[listwatch.Key]int
 }
+
+// same reports whether two objects are one, or copies where stores make them.
+func (h *handler) same(a, b *object) bool { return a == b || h.c.compact && reflect.DeepEqual(a, b) }
 
 // listen adds a handler.
 func (c *client) listen(o map[string]string) {
@@ -155,14 +159,14 @@ func (h *handler) checkOrder(c change, last *object) {
 	case c.Type == informer.Add:
 	case last == nil:
 		fail(oneVoice, "not held")
-	case c.Old != last:
+	case !h.same(c.Old, last):
 		fail(oneVoice, "Old is not what was told last")
 	case c.Type == informer.Delete && c.Object.UID != last.UID:
 		fail(identities, "deleted another identity")
 	case c.Type == informer.Delete:
 	case c.Object.UID != last.UID:
 		fail(identities, "updated to another identity")
-	case c.Resync && c.Object != last:
+	case c.Resync && !h.same(c.Object, last):
 		fail(oneVoice, "a resync of another state")
 	case !c.Resync && c.Object.Value == last.Value && !h.c.model.restored():
 		// After a restore a change and what takes it back may have been folded.
@@ -218,7 +222,7 @@ func (h *handler) look() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !maps.Equal(h.told, maps.Collect(h.c.reader.All())) {
+	if !maps.EqualFunc(h.told, maps.Collect(h.c.reader.All()), h.same) {
 		h.c.Fail(noLost, "a handler that nothing is pending for holds %v, the store %v", h.told, maps.Collect(h.c.reader.All()))
 	}
 }

@@ -46,6 +46,7 @@ type library struct {
 	rand    func() float64
 	log     *slog.Logger
 	opaque  bool
+	compact bool // stores hold encoded objects
 	relist  time.Duration
 	clients map[string]*client
 	names   []string
@@ -54,9 +55,15 @@ type library struct {
 }
 
 // newLibrary fills a world with what this library consists of.
-func newLibrary(w *simulation.World) {
+func newLibrary(w *simulation.World) { fill(w, false) }
+
+// newCompactLibrary is newLibrary with informers that hold their objects encoded.
+func newCompactLibrary(w *simulation.World) { fill(w, true) }
+
+func fill(w *simulation.World, compact bool) {
 	l := &library{
-		World: w, model: newModel(), rand: w.Rand(), clients: make(map[string]*client),
+		compact: compact,
+		World:   w, model: newModel(), rand: w.Rand(), clients: make(map[string]*client),
 		log: slog.New(slog.DiscardHandler),
 	}
 	history, _ := strconv.Atoi(w.Choose("history", "10000", "300", "40"))

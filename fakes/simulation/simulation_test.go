@@ -32,3 +32,9 @@ func TestSimulation(t *testing.T) {
 	}
 	simulation.Run(t, newLibrary, o)
 }
+
+// The same over compact stores, in short.
+func TestSimulationOverCompactStores(t *testing.T) {
+	t.Parallel()
+	simulation.Run(t, newCompactLibrary, simulation.Options{Seed: max(*simSeed, 1), Scenarios: max(*simCount, 10)})
+}

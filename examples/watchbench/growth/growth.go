@@ -12,8 +12,9 @@ import (
 
 // size is how much the runs do.
 type size struct {
-	// objects, handlers and informers are the numbers that are gone through.
-	objects, handlers, informers []int
+	// objects, handlers and informers are the numbers that are gone through, and compact those of objects
+	// in compact storage.
+	objects, compact, handlers, informers []int
 	// updated objects get an update each, in as many rounds.
 	updated, rounds int
 	// deliveries are about how many are made to all handlers, which watch so few objects.
@@ -26,7 +27,7 @@ type size struct {
 }
 
 var full = size{
-	objects:  []int{10_000, 30_000, 100_000, 300_000},
+	objects: []int{10_000, 30_000, 100_000, 300_000}, compact: []int{10_000, 100_000, 1_000_000},
 	handlers: []int{1, 10, 100, 1_000}, informers: []int{1, 10, 100, 1_000, 10_000},
 	updated: 10_000, rounds: 5, deliveries: 500_000, watched: 1_000, many: 1_000, held: 10,
 }
@@ -49,6 +50,7 @@ func cases(s size) []work.Case {
 		add(side, "handlers", s.handlers, handlers)
 		add(side, "informers", s.informers, informers)
 	}
+	add(sides.Compact, "objects", s.compact, objects)
 	return all
 }
 

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestCases runs each case once in a tiny size, in which what it finds of memory says nothing.
 func TestCases(t *testing.T) {
 	s := size{
-		objects: []int{10, 100}, handlers: []int{1, 10}, informers: []int{1, 10},
+		objects: []int{10, 100}, compact: []int{100}, handlers: []int{1, 10}, informers: []int{1, 10},
 		updated: 10, rounds: 2, deliveries: 100, watched: 10, many: 10, held: 2,
 	}
 	for _, c := range cases(s) {

@@ -1,4 +1,4 @@
-// Package overhttp has the workloads between a server and a handler: S1, S2 and S3 (the first
+// Package overhttp has the workloads between a server and a handler: S1, S2, S3 and S4 (the first
 // read), W and L (a watch), and R (a list after the watch has expired).
 //
 // Both sides have one index, by namespace, and one handler, which is told every event. The
@@ -19,14 +19,14 @@ import (
 
 // Sizes are how much is done: of the full benchmark, of a quick one, of a test.
 type Sizes struct {
-	Sync, Retained, Watched, Relisted int // pods
-	Events, Paced, Warm               int // events
+	Sync, Retained, Compact, Watched, Relisted int // pods
+	Events, Paced, Warm                        int // events
 }
 
 // The sizes of the benchmark.
 var (
-	Full  = Sizes{Sync: 100_000, Retained: 20_000, Watched: 10_000, Relisted: 100_000, Events: 50_000, Paced: 20_000, Warm: 2_000}
-	Quick = Sizes{Sync: 1_600, Retained: 600, Watched: 500, Relisted: 1_000, Events: 1_200, Paced: 400, Warm: 200}
+	Full  = Sizes{Sync: 100_000, Retained: 20_000, Compact: 100_000, Watched: 10_000, Relisted: 100_000, Events: 50_000, Paced: 20_000, Warm: 2_000}
+	Quick = Sizes{Sync: 1_600, Retained: 600, Compact: 3_000, Watched: 500, Relisted: 1_000, Events: 1_200, Paced: 400, Warm: 200}
 )
 
 // Bench makes the cases against one server.
@@ -62,6 +62,7 @@ func (b Bench) Cases() []work.Case {
 	add("S3", "typed", retained, setup{}, ours, theirs)
 	add("S3", "typed without managedFields", retained, setup{unmanaged: true}, ours, theirs)
 	add("S3", "untyped", retained, setup{untyped: true}, ours, theirs)
+	add("S4", "compact", retained, setup{compact: true}, ours, theirs)
 	add("W", "HTTP/1.1", watch, setup{}, ours, theirs, theirsProtobuf)
 	add("W", "HTTP/2 and TLS", watch, setup{tls: true, slow: true}, ours, theirs)
 	add("L", "paced", latency, setup{}, ours, theirs)
@@ -163,7 +164,12 @@ func sync1(ctx context.Context, r *rig) error {
 
 // retained is what the informer holds after a first read, without what is left over from it.
 func retained(ctx context.Context, r *rig) error {
-	if err := r.open(ctx, r.size.Retained); err != nil {
+	objects := r.size.Retained
+	if r.setup.compact {
+		objects = r.size.Compact
+		r.setup.recent = max(1, objects/100)
+	}
+	if err := r.open(ctx, objects); err != nil {
 		return err
 	}
 	before := meter.Heap()
@@ -177,9 +183,9 @@ func retained(ctx context.Context, r *rig) error {
 	if err := r.note(ctx, phase); err != nil {
 		return err
 	}
-	r.metrics["bytes_per_object"] = (meter.Heap() - before) / float64(r.size.Retained)
-	if n := r.handler.adds.Load(); n != int64(r.size.Retained) {
-		return fmt.Errorf("%d objects were added, not %d", n, r.size.Retained)
+	r.metrics["bytes_per_object"] = (meter.Heap() - before) / float64(objects)
+	if n := r.handler.adds.Load(); n != int64(objects) {
+		return fmt.Errorf("%d objects were added, not %d", n, objects)
 	}
 	return nil
 }

@@ -49,6 +49,9 @@ type setup struct {
 	protobuf  bool
 	untyped   bool
 	unmanaged bool // without managedFields
+	// compact holds objects encoded, all but so many recent ones. The peer has no such thing.
+	compact bool
+	recent  int
 	// wrap goes around what sends requests.
 	wrap func(http.RoundTripper) http.RoundTripper
 }
@@ -123,9 +126,13 @@ func startOurs[T listwatch.Object](ctx context.Context, s setup, h *handler) (*r
 	case s.paged:
 		first = reflector.FirstPages
 	}
-	i := informer.New(source, informer.Options{
+	options := informer.Options{
 		Name: "pods", Logger: slog.New(slog.DiscardHandler), Reflector: reflector.Options{FirstList: first},
-	})
+	}
+	if s.compact {
+		options.Index.Compact = &indexer.Compact{Recent: s.recent}
+	}
+	i := informer.New(source, options)
 	if _, err := indexer.AddIndex(i.Indexer(), "namespace", indexer.One(T.GetNamespace)); err != nil {
 		return nil, err
 	}

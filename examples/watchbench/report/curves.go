@@ -141,7 +141,7 @@ func (p panel) plot(of *Summary) (*plot.Plot, error) {
 	for _, side := range []struct {
 		name  string
 		color color.Color
-	}{{ours, blue}, {peer, red}} {
+	}{{ours, blue}, {peer, red}, {compact, green}} {
 		c := curves[side.name]
 		if c == nil {
 			continue

@@ -1,11 +1,17 @@
 package report
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 const (
 	ours  = "listwatch"
 	peer  = "client-go"
 	ranks = "controller-runtime"
+	// compact is ours with compact storage, ordinary ours without where ours is with it.
+	compact  = "listwatch-compact"
+	ordinary = "listwatch-ordinary"
 )
 
 // inProcess returns the targets of the workloads without a network.
@@ -41,19 +47,31 @@ func inProcess() (all []Target) {
 	faster("Q", "rate-limited", "ns_per_key", peer, 1.5, 2, 1)
 	faster("Q", "priorities-1", "ns_per_key", ranks, 4, 8, 3)
 	faster("Q", "priorities-8", "ns_per_key", ranks, 4, 8, 3)
-	return append(all, growth()...)
+	return slices.Concat(all, storage(), growth())
+}
+
+// storage returns the targets of compact storage.
+func storage() []Target {
+	at := func(name, metric string) Place { return Place{"S4", name, ours, metric} }
+	return []Target{
+		{at("compact", "bytes_per_object"), peer, "", AtMost, 0.12, 0.08, 0.2},
+		{at("reads", "hit_ns"), ordinary, "", AtMost, 2, none, 3},
+		{at("reads", "miss_ns"), ordinary, "", AtMost, 3, none, 4},
+		{at("reads", "by_index_ns"), ordinary, "", AtMost, none, none, none},
+	}
 }
 
 // growth returns the targets of workload G: what one costs among many, to one among few.
 func growth() (all []Target) {
-	flat := func(of string, few, many int, metrics ...string) {
+	flat := func(side, of string, few, many int, metrics ...string) {
 		for _, metric := range metrics {
-			place := Place{"G", of + "-" + strconv.Itoa(many), ours, metric}
-			all = append(all, Target{place, ours, of + "-" + strconv.Itoa(few), AtMost, 1.5, none, none})
+			place := Place{"G", of + "-" + strconv.Itoa(many), side, metric}
+			all = append(all, Target{place, side, of + "-" + strconv.Itoa(few), AtMost, 1.5, none, none})
 		}
 	}
-	flat("objects", 10_000, 300_000, "sync_ns_per_object", "B_per_object", "update_ns")
-	flat("handlers", 10, 1_000, "ns_per_delivery", "B_per_handler")
-	flat("informers", 10, 10_000, "B_per_informer")
+	flat(ours, "objects", 10_000, 300_000, "sync_ns_per_object", "B_per_object", "update_ns")
+	flat(compact, "objects", 10_000, 1_000_000, "sync_ns_per_object", "B_per_object", "update_ns")
+	flat(ours, "handlers", 10, 1_000, "ns_per_delivery", "B_per_handler")
+	flat(ours, "informers", 10, 10_000, "B_per_informer")
 	return all
 }

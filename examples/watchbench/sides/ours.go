@@ -19,13 +19,15 @@ type ours struct {
 	informer *informer.Informer[*corev1.Pod]
 }
 
-func newOurs(pods []corev1.Pod, backlog int) *ours {
+func newOurs(pods []corev1.Pod, backlog int, compact *indexer.Compact) *ours {
 	o := &ours{events: make(chan listwatch.Event[*corev1.Pod], backlog)}
 	for i := range pods {
 		o.pods = append(o.pods, &pods[i])
 	}
 	source := listwatch.Funcs[*corev1.Pod]{ListFunc: o.list, WatchFunc: o.watch}
-	o.informer = informer.New[*corev1.Pod](source, informer.Options{Logger: slog.New(slog.DiscardHandler)})
+	o.informer = informer.New[*corev1.Pod](source, informer.Options{
+		Logger: slog.New(slog.DiscardHandler), Index: indexer.Options{Compact: compact},
+	})
 	return o
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/seed3bce33ad/listwatch/indexer"
 )
 
 // The names of the sides.
@@ -20,6 +22,10 @@ const (
 	Listwatch         = "listwatch"
 	ClientGo          = "client-go"
 	ControllerRuntime = "controller-runtime"
+	// Compact is this library with compact storage.
+	Compact = "listwatch-compact"
+	// Ordinary is this library's ordinary storage beside its compact one.
+	Ordinary = "listwatch-ordinary"
 )
 
 // Backlog is the usual length of the channel between a source and its informer.
@@ -50,7 +56,9 @@ type Informer struct {
 func New(name string, pods []corev1.Pod, backlog int) (*Informer, error) {
 	switch name {
 	case Listwatch:
-		return &Informer{side: newOurs(pods, backlog)}, nil
+		return &Informer{side: newOurs(pods, backlog, nil)}, nil
+	case Compact:
+		return &Informer{side: newOurs(pods, backlog, new(indexer.Compact))}, nil
 	case ClientGo:
 		return &Informer{side: newTheirs(pods, backlog)}, nil
 	}

@@ -36,8 +36,8 @@ var goroutines = []int{1, 8}
 // onNode is how many pods a node has.
 const onNode = 100
 
-// Cases returns workload I, the store.
-func Cases() []work.Case { return cases(full, quick) }
+// Cases returns workload I, the store, and the reads of workload S4.
+func Cases() []work.Case { return append(cases(full, quick), compactCases(fullReads, quickReads)...) }
 
 func cases(full, quick size) []work.Case {
 	var all []work.Case

@@ -51,3 +51,18 @@ func TestUpdatesAreStored(t *testing.T) {
 		}
 	}
 }
+
+// TestReads runs S4's reads in a tiny size: pods that come from a server are encoded, and found.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	for _, c := range compactCases(reads{objects: 200, recent: 20, hits: 100, misses: 400, looks: 300}, reads{}) {
+		m, err := c.Run(t.Context(), false)
+		require.NoError(t, err)
+		require.Len(t, m, 4*3)
+		require.Positive(t, m["hit_ns"])
+		if c.Side == "listwatch" {
+			require.Greater(t, m["miss_allocs"], 30.0, "each is decoded")
+			require.Zero(t, m["hit_allocs"])
+		}
+	}
+}
