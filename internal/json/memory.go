@@ -12,7 +12,7 @@ import (
 //     bytes and filled with pointers.
 //   - A plan's offsets and sizes are those that reflect tells of the type.
 //   - Values are read and written as the type itself, or as one with the same underlying type,
-//     which has the same memory. So pointers are written as pointers.
+//     which has the same memory, or word by word. So pointers are written as pointers.
 
 // address is where a value stands.
 type address = unsafe.Pointer
@@ -39,6 +39,25 @@ func methods(p *plan, v address) any { return reflect.NewAt(p.typ, v).Interface(
 // remembered.
 func isZero(p *plan, v address) bool {
 	return unsafe.String((*byte)(v), p.size) == zeros[:p.size]
+}
+
+// wordSize is what a pointer takes.
+const wordSize = unsafe.Sizeof(uintptr(0))
+
+// copyValue copies a remembered value of the plan's type, which has no pointers but those that
+// the plan knows of, over a zero one. A type with pointers is made of whole words.
+func copyValue(to, from address, p *plan) {
+	if p.pointers.words == 0 {
+		copy(unsafe.Slice((*byte)(to), p.size), unsafe.Slice((*byte)(from), p.size))
+		return
+	}
+	for i, words := uintptr(0), p.pointers.words; i < p.size; i, words = i+wordSize, words>>1 {
+		if words&1 != 0 {
+			*as[address](at(to, i)) = *as[address](at(from, i))
+		} else {
+			*as[uintptr](at(to, i)) = *as[uintptr](at(from, i))
+		}
+	}
 }
 
 // setNil makes a pointer, map or slice nil. Other values stay as they are, interfaces too, which

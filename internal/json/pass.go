@@ -118,9 +118,9 @@ func (s *state) passString() bool {
 
 // raw reads a value and returns its bytes, without white space around it.
 func (s *state) raw() ([]byte, bool) {
-	s.peek()
+	c := s.peek()
 	start := s.i
-	if !s.pass() {
+	if c == '"' && !s.passString() || c != '"' && !s.pass() {
 		return nil, false
 	}
 	return s.data[start:s.i:s.i], true

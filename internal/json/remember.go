@@ -19,10 +19,26 @@ var zeros = strings.Repeat("\x00", maxRemembered)
 
 // memo remembers what a type's UnmarshalJSON made of short texts, the last one of each hash.
 type memo struct {
-	texts [memoSize]string
-	// results is a slice with a value for each text.
+	texts [memoSize]shortText
+	// results is an array with a value for each text, first the address of the first.
 	results reflect.Value
+	first   address
 }
+
+// newMemo returns a memo for the plan's type.
+func newMemo(p *plan) *memo {
+	results := reflect.New(reflect.ArrayOf(memoSize, p.typ))
+	return &memo{results: results.Elem(), first: results.UnsafePointer()}
+}
+
+// shortText is a text of up to maxInterned bytes, which needs no memory of its own.
+type shortText struct {
+	length int
+	bytes  [maxInterned]byte
+}
+
+func (t *shortText) set(text []byte)     { t.length = copy(t.bytes[:], text) }
+func (t *shortText) is(text []byte) bool { return string(t.bytes[:t.length]) == string(text) }
 
 // pointers says where a type's values may hold pointers. A value can be remembered, and be
 // copied again and again, when it has none but short strings and places of time.
@@ -30,6 +46,8 @@ type pointers struct {
 	strings []uintptr
 	// others are the offsets of the words that are nil in a value without any other pointer.
 	others []uintptr
+	// words has a bit for each word that is a pointer in a value that is remembered.
+	words uint32
 }
 
 // pointersOf returns nil when values of type t are never remembered.
@@ -46,9 +64,12 @@ func (p *pointers) add(t reflect.Type, offset uintptr) {
 	switch t.Kind() {
 	case reflect.String:
 		p.strings = append(p.strings, offset)
+		p.words |= 1 << (offset / wordSize)
 	case reflect.Pointer:
 		// A *time.Location is never written to.
-		if t != reflect.TypeFor[*time.Location]() {
+		if t == reflect.TypeFor[*time.Location]() {
+			p.words |= 1 << (offset / wordSize)
+		} else {
 			p.others = append(p.others, offset)
 		}
 	case reflect.Slice, reflect.Interface, reflect.Map, reflect.Chan, reflect.Func, reflect.UnsafePointer:
@@ -94,8 +115,8 @@ func (s *state) unmarshaler(p *plan, v address) bool {
 		s.memos = append(s.memos, nil)
 	}
 	m, i := s.memos[p.slot], int(hash(raw)>>memoShift)
-	if m != nil && m.texts[i] == string(raw) {
-		reflected(p, v).Set(m.results.Index(i))
+	if m != nil && m.texts[i].is(raw) {
+		copyValue(v, at(m.first, uintptr(i)*p.size), p)
 		return true
 	}
 	if !s.unmarshal(p, v, raw) {
@@ -103,10 +124,10 @@ func (s *state) unmarshaler(p *plan, v address) bool {
 	}
 	if p.pointers.none(v) {
 		if m == nil {
-			m = &memo{results: reflect.MakeSlice(reflect.SliceOf(p.typ), memoSize, memoSize)}
+			m = newMemo(p)
 			s.memos[p.slot] = m
 		}
-		m.texts[i] = string(raw)
+		m.texts[i].set(raw)
 		m.results.Index(i).Set(reflected(p, v))
 	}
 	return true
