@@ -27,6 +27,9 @@ type field struct {
 	quoted bool
 	// direct is true when it is not, and there are no hops.
 	direct bool
+	// isText is true when it is direct and a string, follower where a state keeps what it expects.
+	isText   bool
+	follower int
 
 	// index is the way to the field, as in [reflect.Value.FieldByIndex].
 	index []int
@@ -119,6 +122,9 @@ func (c *planCache) fieldsLocked(t reflect.Type) *fieldSet {
 			f.plan = &plan{op: opPointer, typ: f.typ, size: f.typ.Size(), elem: c.kindLocked(f.typ.Elem()), sealed: true}
 		default:
 			f.plan = c.kindLocked(f.typ)
+		}
+		if f.isText = f.direct && f.plan.op == opString; f.isText {
+			f.follower, c.texts = c.texts, c.texts+1
 		}
 		at := hash([]byte(f.name)) >> set.shift
 		for set.table[at] != nil {

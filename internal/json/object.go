@@ -77,6 +77,9 @@ func (s *state) member(f *field, v address) bool {
 	}
 	clean := s.saved == nil
 	var ok bool
+	if f.isText && s.peek() == '"' {
+		return s.fieldText(f, as[string](at(v, f.offset)))
+	}
 	if f.direct {
 		ok = s.value(f.plan, at(v, f.offset))
 	} else {

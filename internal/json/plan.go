@@ -77,6 +77,8 @@ type planCache struct {
 	// methods holds plans of types that read themselves.
 	methods map[reflect.Type]*plan
 	slots   int
+	// texts counts the fields that are strings.
+	texts int
 }
 
 var plans = planCache{kinds: make(map[reflect.Type]*plan), methods: make(map[reflect.Type]*plan)}

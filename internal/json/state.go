@@ -61,6 +61,8 @@ type state struct {
 	scratch []*scratch
 	// expected holds what expectedOf returns, by the slots of the field sets.
 	expected [][]*field
+	// followers are those of the fields that are strings.
+	followers []follower
 	// memos are those of the plans, by their slots.
 	memos []*memo
 }

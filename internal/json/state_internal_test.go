@@ -45,7 +45,7 @@ func TestInternIsBounded(t *testing.T) {
 		require.LessOrEqual(t, len(kept.literal), maxInterned)
 	}
 	for _, kept := range s.strings {
-		require.LessOrEqual(t, len(kept), maxInterned)
+		require.LessOrEqual(t, len(kept.text), maxInterned)
 	}
 }
 
