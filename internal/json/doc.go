@@ -8,7 +8,7 @@
 // Each type is looked at once, and read by a plan from then on. Strings of up to 64 bytes are
 // looked for among those seen lately, so that documents share them. Slices and untyped maps are
 // made once, at their final size. What was seen lately is expected next: the field behind a
-// field, the length of a type's slices. Where a value stands is reckoned from the offsets of
+// field, the string behind a field's string, the length of a type's slices. Where a value stands is reckoned from the offsets of
 // fields: memory.go says why that is right.
 //
 // # Guarantees
@@ -36,6 +36,7 @@
 //     (TestResultsAreRemembered, TestRememberedAreCopies)
 //  15. Errors, and what was read into a value that held something, are not remembered.
 //     (TestErrorsAreNotRemembered, TestHeldReceiversAreNotRemembered)
+//  16. A time that is read without its method is what that makes of it. (TestMoment, TestReadsTime)
 //
 // What differs from encoding/json:
 //   - the texts of errors, and syntax errors, which are a [*SyntaxError];
@@ -47,6 +48,8 @@
 //     up to 64 bytes, the type up to 128, and the result has no pointers but strings of up to 64 bytes
 //     and a [*time.Location], later values with the same text may be copies, without a call. So
 //     change time.Local, which times of Kubernetes objects take over, before the first call;
+//   - the Time of k8s.io/apimachinery/pkg/apis/meta/v1 is read without a call when it is written in whole
+//     seconds of UTC, as servers do; what it makes of one such text is compared first;
 //   - a type's UnmarshalJSON and UnmarshalText must not keep their receiver: elements of
 //     slices and maps are moved once they are read, and the place is used again.
 //

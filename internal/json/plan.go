@@ -49,6 +49,8 @@ type plan struct {
 	limit int
 	// pointers is set for a type with an UnmarshalJSON whose results may be remembered.
 	pointers *pointers
+	// moment is true for a type with an UnmarshalJSON that does with a time what moment does.
+	moment bool
 	// size is what a value of the type takes.
 	size uintptr
 	// sealed is true for an embedded pointer that isn't exported: it can't be set.
@@ -124,6 +126,7 @@ func (c *planCache) methodsLocked(t reflect.Type) *plan {
 	switch {
 	case t.Implements(unmarshalerType):
 		p.op, p.pointers, p.slot = opUnmarshaler, pointersOf(p.typ), c.slotLocked()
+		p.moment = readsTime(p.typ, kubernetesTime)
 	case t.Implements(textType):
 		p.op = opText
 	default:

@@ -108,6 +108,12 @@ func (s *state) unmarshaler(p *plan, v address) bool {
 	if !ok {
 		return false
 	}
+	if p.moment {
+		if t, ok := moment(raw); ok {
+			*as[time.Time](v) = t
+			return true
+		}
+	}
 	if p.pointers == nil || len(raw) > maxInterned || !isZero(p, v) {
 		return s.unmarshal(p, v, raw)
 	}
