@@ -204,6 +204,40 @@ func (in *intake[T]) decode(j *job[T]) {
 	}
 }
 
+// whole decodes the object of an event when it is of the kind that is wanted and has a namespace, a uid
+// and all that it must have. It returns false for all else, which is for take to judge. The strings of
+// v are compared with those of the object where they stand, so that none is made twice.
+func (in *intake[T]) whole(v *jsonstream.Value, data []byte, event *listwatch.Event[T]) (ok bool) {
+	uid := v.Field(slotUID)
+	if int64(len(data)) > in.o.MaxObjectBytes || in.kinds.want == "" || !stands(v, slotKind, in.kinds.want) || len(uid) <= len(`""`) || uid[0] != '"' {
+		return false
+	}
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	var head listwatch.Head
+	if _, keeps := any(event.Object).(Object); keeps {
+		head = in.piece(v, data).head
+	}
+	object, err := in.make(head, data)
+	if err != nil {
+		return false
+	}
+	key, version := listwatch.KeyOf(object), object.GetResourceVersion()
+	event.Object, event.ResourceVersion = object, version
+	return key.Namespace != "" && key.Name != "" && version != "" &&
+		stands(v, slotNamespace, key.Namespace) && stands(v, slotName, key.Name) && stands(v, slotVersion, version)
+}
+
+// stands reports whether the field of slot is the string text, written as it is. One with escapes never
+// is: they are longer than what they mean.
+func stands(v *jsonstream.Value, slot int, text string) bool {
+	raw := v.Field(slot)
+	return len(raw) == len(text)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == text
+}
+
 // check says what is wrong with p as far as that shows without decoding it.
 func (in *intake[T]) check(p piece) error {
 	switch {

@@ -137,16 +137,11 @@ func (w *stream[T]) line() bool {
 	if !w.glance.Glance(object, itemShape, headFields, &w.value) {
 		return false
 	}
-	p := w.in.piece(&w.value, object)
-	if p.head.UID == "" || p.head.Key.Namespace == "" || w.in.check(p) != nil {
+	event := listwatch.Event[T]{Type: t}
+	if !w.in.whole(&w.value, object, &event) {
 		return false
 	}
-	j := job[T]{event: listwatch.Event[T]{Type: t, ResourceVersion: p.head.ResourceVersion}, head: p.head, data: object, failed: errUndecoded}
-	if w.in.decode(&j); j.failed != nil {
-		return false
-	}
-	j.data = nil
-	w.in.jobs = append(w.in.jobs, j)
+	w.in.jobs = append(w.in.jobs, job[T]{event: event})
 	w.scanner.Use(len(line))
 	return true
 }
