@@ -37,7 +37,7 @@ func (o Options) validate() error {
 
 // Decoder decodes with [Options]. For each call that ran at the same time it keeps the short
 // strings and numbers seen lately, up to about 1 MiB, up to 128 results for each type with an
-// UnmarshalJSON, 90 KiB at most, and some scratch for each type of slice, map and struct,
+// UnmarshalJSON, 90 KiB at most, 8 texts of up to 4 KiB, and some scratch for each type of slice, map and struct,
 // until the garbage collector takes them.
 //
 // The zero value is ready and has the zero Options. A Decoder is safe for concurrent use and

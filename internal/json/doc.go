@@ -17,14 +17,16 @@
 //     fresh one or one that holds something already. (TestUnmarshalDocuments)
 //  2. That is so for struct tags, embedded fields, names in another case, keys that come
 //     twice, null, and types that read themselves. (TestUnmarshalMembers)
-//  3. It fails when encoding/json fails, also for what is skipped. (TestUnmarshalBrokenDocuments)
+//  3. It fails when encoding/json fails, also for what is skipped. (TestUnmarshalBrokenDocuments,
+//     TestKnownTexts)
 //  4. Arrays and objects may be nested 10000 deep, and no deeper. (TestUnmarshalDepth)
 //  5. A value that does not fit its field gives a *json.UnmarshalTypeError of encoding/json,
 //     and the rest is read; data that ends early gives an error that wraps
 //     io.ErrUnexpectedEOF. (TestUnmarshalErrors)
 //  6. No part of data is kept. (TestShortStringsAreShared)
-//  7. What is kept from call to call is short strings, numbers and small values that an UnmarshalJSON
-//     made of short texts, within fixed bounds. (TestInternIsBounded, TestMemosAreBounded)
+//  7. What is kept from call to call is short strings, numbers, small values that an UnmarshalJSON
+//     made of short texts, and the texts of a few objects that one was given, within fixed bounds.
+//     (TestInternIsBounded, TestMemosAreBounded, TestKnownTextsAreBounded)
 //  8. No decoded value is kept besides. (TestResetKeepsNothing)
 //  9. A slice that was empty before has no spare capacity. (TestSlicesAreExact,
 //     TestSlicesOfLearntLengths)

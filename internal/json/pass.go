@@ -120,8 +120,19 @@ func (s *state) passString() bool {
 func (s *state) raw() ([]byte, bool) {
 	c := s.peek()
 	start := s.i
-	if c == '"' && !s.passString() || c != '"' && !s.pass() {
-		return nil, false
+	switch c {
+	case '"':
+		if !s.passString() {
+			return nil, false
+		}
+	case '{':
+		if !s.passObject() {
+			return nil, false
+		}
+	default:
+		if !s.pass() {
+			return nil, false
+		}
 	}
 	return s.data[start:s.i:s.i], true
 }

@@ -186,3 +186,71 @@ func TestSlicesOfLearntLengths(t *testing.T) {
 		require.Equal(t, len(got.Strings), cap(got.Strings))
 	}
 }
+
+type nest struct {
+	In  *nest
+	Raw *fieldsV1
+}
+
+// Texts that are known to be right, those that begin or end as one, and those that are deeper for where
+// they stand, give what encoding/json gives.
+func TestKnownTexts(t *testing.T) {
+	r := random(t)
+	var d json.Decoder
+	check := func(document []byte) {
+		var got, want nest
+		wantErr, gotErr := stdjson.Unmarshal(document, &want), d.Unmarshal(document, &got)
+		require.Equal(t, wantErr == nil, gotErr == nil, "%.300s: %v, %v", document, wantErr, gotErr)
+		if wantErr == nil && !reflect.DeepEqual(want, got) {
+			require.Equal(t, want, got, "%.300s", document)
+		}
+	}
+	texts := []string{`{}`, `{"f:a":{}}`}
+	for n := range 6 {
+		text := strings.Repeat(`{"f:spec":[{"k:{\"name\":\"a\"}":true},`, 1+n*n*n) + fmt.Sprint(n) + strings.Repeat(`]}`, 1+n*n*n)
+		texts = append(texts, text, strings.Replace(text, "spec", "meta", 1))
+	}
+	for range 3000 {
+		document := []byte(`{"Raw":` + texts[r.IntN(len(texts))] + `,"In":{"Raw":` + texts[r.IntN(len(texts))] + `}}`)
+		switch r.IntN(6) {
+		case 0:
+			document[r.IntN(len(document))] = `0{}[]",:\`[r.IntN(9)]
+		case 1:
+			document = document[:r.IntN(len(document))]
+		}
+		check(document)
+	}
+	deep := strings.Repeat(`{"a":`, 20) + `"` + strings.Repeat("x", 64) + `"` + strings.Repeat(`}`, 20)
+	for _, n := range []int{1, 9000, 9975, 9990} {
+		check([]byte(strings.Repeat(`{"In":`, n) + `{"Raw":` + deep + strings.Repeat(`}`, n+1)))
+	}
+}
+
+// Strings that come in the order in which they came before are right, and those that do not, that have
+// escapes, or that only begin as one.
+func TestExpectedStrings(t *testing.T) {
+	r := random(t)
+	type texts struct{ A, B string }
+	choices := []string{`a`, `b`, ``, `bb`, `ab\"c`, `ab\\`, `\u0041`, "\u00e4", `x"`, `ab`, "b\x01", "\xff", "a longer text", "a longer tixt", `a \`, strings.Repeat("y", 64), strings.Repeat("y", 65)}
+	var d json.Decoder
+	at, step := 0, 1
+	for range 3000 {
+		var document strings.Builder
+		for range 4 {
+			if at = (at + step) % len(choices); r.IntN(5) == 0 {
+				at, step = r.IntN(len(choices)), 1+r.IntN(3)
+			}
+			fmt.Fprintf(&document, `,{"A":"%s","B":"%s"}`, choices[at], choices[r.IntN(2)*at])
+		}
+		text := []byte("[" + document.String()[1:] + "]")
+		if r.IntN(10) == 0 {
+			text = text[:r.IntN(len(text))]
+		}
+		var got, want []texts
+		wantErr, gotErr := stdjson.Unmarshal(text, &want), d.Unmarshal(text, &got)
+		require.Equal(t, wantErr == nil, gotErr == nil, "%s: %v, %v", text, wantErr, gotErr)
+		if wantErr == nil && !reflect.DeepEqual(want, got) {
+			require.Equal(t, want, got, "%s", text)
+		}
+	}
+}

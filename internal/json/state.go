@@ -58,6 +58,7 @@ type state struct {
 	pairs   []pair
 	strings *stringTable
 	values  *valueTable
+	known   knownTable
 	scratch []*scratch
 	// expected holds what expectedOf returns, by the slots of the field sets.
 	expected [][]*field

@@ -83,3 +83,19 @@ func TestMemosAreBounded(t *testing.T) {
 	}
 	require.Greater(t, remembered, memoSize/2)
 }
+
+// There are at most knownTexts known texts of at most maxKnown bytes.
+func TestKnownTextsAreBounded(t *testing.T) {
+	s := newState()
+	for n := range 2 * maxKnown {
+		s.data, s.i = fmt.Appendf(nil, `{"%d":"%s"}  `, n, strings.Repeat("x", n)), 0
+		raw, ok := s.raw()
+		require.True(t, ok)
+		require.Len(t, raw, len(s.data)-2)
+	}
+	require.Len(t, s.known, knownTexts)
+	for _, text := range s.known {
+		require.NotEmpty(t, text)
+		require.LessOrEqual(t, cap(text), maxKnown+maxKnown/4)
+	}
+}
