@@ -7,8 +7,9 @@ func (s *Scanner) Cut(shape *Shape, v *Value) error {
 		return err
 	}
 	start := s.Offset()
-	s.cut, s.mark = v, s.pos
+	s.cut, s.mark, s.odd = v, s.pos, false
 	err := s.value(shape)
+	v.Odd = s.odd
 	if err == nil {
 		v.Size = s.Offset() - start
 		if v.Size > s.limit && s.mark >= 0 {

@@ -136,6 +136,25 @@ func TestCutTooLarge(t *testing.T) {
 			})
 		}
 	}
+	t.Run("control characters", func(t *testing.T) {
+		for in, odd := range map[string]bool{
+			`{"na` + "\x00" + `me":1,"z":"` + filler + `"}`: true,
+			`{"z":"` + filler + "\x1f" + `"}`:               true,
+			`{"z":["` + "\t" + filler + `"]}`:               true,
+			`{"z":"` + filler + "\x7f\u2028" + `"}`:         false,
+			"{\t" + `"z":"` + filler + `"}`:                 false,
+		} {
+			for how, r := range readers(in + `{"z":1}`) {
+				s := jsonstream.New(r, 1<<10, nil)
+				var v jsonstream.Value
+				require.NoError(t, s.Cut(shape, &v))
+				require.True(t, v.TooLarge)
+				require.Equal(t, odd, v.Odd, "%.40q %s", in, how)
+				require.NoError(t, s.Cut(shape, &v))
+				require.False(t, v.Odd)
+			}
+		}
+	})
 	t.Run("long fields are lost", func(t *testing.T) {
 		in := `{"type":"` + filler + `","object":{"kind":"` + filler + `"},"type":null,"` + filler + `":1}`
 		s := jsonstream.New(iotest.HalfReader(strings.NewReader(in)), 1<<10, nil)

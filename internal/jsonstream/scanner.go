@@ -42,7 +42,8 @@ type Scanner struct {
 	err      error // what src has ended with
 
 	cut  *Value
-	mark int // where the value being cut begins; -1: nothing is being kept
+	mark int  // where the value being cut begins; -1: nothing is being kept
+	odd  bool // a string with a control character was passed over
 	// wanted is how many more fields end the search; 0 or less: all of the value is looked at.
 	wanted int
 	hold   int // where a key or a field begins that is needed beyond a read; -1: none

@@ -58,6 +58,8 @@ type Value struct {
 	Size int64
 	// TooLarge says that Size is over the scanner's limit. Fields may still be there.
 	TooLarge bool
+	// Odd says that a string in it has a control character: then it is not JSON.
+	Odd bool
 
 	fields [Slots]field
 }

@@ -29,6 +29,8 @@ func (s *Scanner) text() error {
 					i, buf = s.pos, s.buf[:s.end]
 				}
 				i += plainRun(buf[i+1:])
+			default:
+				s.odd = s.odd || buf[i] < ' '
 			}
 		}
 		s.pos = s.end
@@ -45,9 +47,10 @@ func plainRun(b []byte) int {
 	n := 0
 	for ; len(b)-n >= 8; n += 8 {
 		w := binary.LittleEndian.Uint64(b[n:])
-		// x-ones has a high bit that x has not where a byte of x is 0 (or borrowed from by one).
-		quote, escape, line := w^(ones*'"'), w^(ones*'\\'), w^(ones*'\n')
-		if m := ((quote-ones)&^quote | (escape-ones)&^escape | (line-ones)&^line) & highs; m != 0 {
+		// x-ones has a high bit that x has not where a byte of x is 0 (or borrowed from by one), and
+		// w-ones*' ' where a byte of w is a control character.
+		quote, escape := w^(ones*'"'), w^(ones*'\\')
+		if m := ((quote-ones)&^quote | (escape-ones)&^escape | (w-ones*' ')&^w) & highs; m != 0 {
 			return n + bits.TrailingZeros64(m)/8 // the lowest has borrowed from none
 		}
 	}

@@ -44,7 +44,7 @@
 //  7. An object that cannot be taken is refused by itself, with its name as far as it can be
 //     read; the others go on. (TestWatchAnswers)
 //  8. An object over the limit is refused with its size, without being held in memory.
-//     (TestTooLargeEventHeap)
+//     (TestTooLargeEventHeap, TestTooLargeObjectThatIsNoJSON)
 //  9. Decoding that panics refuses the object. (TestPanicOfDecodingRefusesTheObject)
 //  10. Tables, Status objects, other kinds and other encodings are never taken for objects; all
 //     recorded answers of a real server are read as encoding/json reads them, or refused.

@@ -85,13 +85,14 @@ type piece struct {
 	data     []byte // lent; nil when too large
 	size     int64
 	tooLarge bool
+	odd      bool   // it is no JSON, which of what is too large nobody else finds out
 	bad      string // the member of the head that is not a string; "" when all are
 	kindless bool   // it needs no kind of its own
 }
 
 // piece reads the head out of v, whose object is data. It decodes nothing else.
 func (in *intake[T]) piece(v *jsonstream.Value, data []byte) piece {
-	p := piece{data: data, size: int64(len(data)), tooLarge: v.TooLarge}
+	p := piece{data: data, size: int64(len(data)), tooLarge: v.TooLarge, odd: v.Odd}
 	if v.TooLarge {
 		p.size = v.Size
 	}
@@ -122,7 +123,7 @@ func (in *intake[T]) piece(v *jsonstream.Value, data []byte) piece {
 // without ending the call.
 func (in *intake[T]) take(p piece, event listwatch.Event[T], ask bool) error {
 	if err := in.check(p); err != nil {
-		return in.refuse(believed(p.head, p.data, p.tooLarge), err)
+		return in.refuse(believed(p.head, p.data, p.tooLarge && !p.odd), err)
 	}
 	if !ask || in.known == nil || !in.known(p.head) {
 		in.jobs = append(in.jobs, job[T]{event: event, head: p.head, data: p.data, failed: errUndecoded})
@@ -131,9 +132,9 @@ func (in *intake[T]) take(p piece, event listwatch.Event[T], ask bool) error {
 }
 
 // believed is the head of an object that is refused. Of what is no JSON nothing can be believed:
-// half of a key is another key.
-func believed(head listwatch.Head, data []byte, tooLarge bool) listwatch.Head {
-	if tooLarge || json.Valid(data) {
+// half of a key is another key. What is too large is believed unlooked at.
+func believed(head listwatch.Head, data []byte, unlooked bool) listwatch.Head {
+	if unlooked || json.Valid(data) {
 		return head
 	}
 	return listwatch.Head{}

@@ -298,6 +298,17 @@ func TestTooLargeObjectInAList(t *testing.T) {
 	require.ErrorIs(t, err, listwatch.ErrTooLarge, "metadata of the list")
 }
 
+// What is too large is not looked at, so that a broken head of it names nothing: half of a key is
+// another key.
+func TestTooLargeObjectThatIsNoJSON(t *testing.T) {
+	big := `{"metadata":{"name":"b","names` + "\x00" + `pace":"ns"},"x":"` + strings.Repeat("x", 300<<10) + `"}`
+	r, _, err := list(source[*Pod](newScript(t, body(podList("9", "", pod("a", "1"), big))), rest.Options{MaxObjectBytes: 256 << 10}))
+	require.NoError(t, err)
+	require.Len(t, r.objects, 1)
+	require.Equal(t, []listwatch.Head{{}}, r.heads)
+	require.ErrorIs(t, r.errs[0], listwatch.ErrTooLarge)
+}
+
 // The kind that a sound answer had is the one expected from then on.
 func TestKindIsLearnt(t *testing.T) {
 	nodes := strings.ReplaceAll(podList("9", ""), "PodList", "NodeList")
