@@ -1,4 +1,5 @@
-// Package etcd runs an etcd server inside this process.
+// Package etcd runs an etcd server inside this process, or connects to one elsewhere. The client is of
+// one kind, so that nothing behind it knows which it is.
 package etcd
 
 import (

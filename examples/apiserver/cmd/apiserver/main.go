@@ -12,10 +12,10 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"time"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
 )
 
 func main() {
@@ -31,20 +31,29 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	set := flag.NewFlagSet("apiserver", flag.ContinueOnError)
 	set.SetOutput(out)
-	listen := set.String("listen", "127.0.0.1:8001", "address to listen on")
-	dir := set.String("data-dir", "", "where the embedded etcd keeps its data; a temporary directory when empty")
-	servers := set.String("etcd-servers", "", "endpoints of an etcd to use instead of the embedded one, with commas between")
+	o := apiserver.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	var connect etcd.ConnectOptions
+	set.StringVar(&o.Address, "listen", "127.0.0.1:8001", "`address` to listen on")
+	set.StringVar(&o.Dir, "data-dir", "", "`directory` in which the embedded etcd keeps its data (default a temporary one)")
+	set.DurationVar(&o.CompactEvery, "compact-every", 5*time.Minute,
+		"how much history to keep in etcd: after each such time it is cut at the version of one time before; negative: never")
+	set.Func("etcd-servers", "`addresses` of the members of an etcd to use instead of the embedded one, with commas between", func(s string) error {
+		connect.Endpoints = strings.Split(s, ",")
+		return nil
+	})
+	set.StringVar(&connect.CAFile, "etcd-cafile", "", "`file` with the certificates that sign those of --etcd-servers")
+	set.StringVar(&connect.CertFile, "etcd-certfile", "", "`file` with the certificate to show to --etcd-servers")
+	set.StringVar(&connect.KeyFile, "etcd-keyfile", "", "`file` with the key of --etcd-certfile")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	o := apiserver.Options{Address: *listen, Dir: *dir, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	if *servers != "" {
-		client, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(*servers, ",")})
-		if err != nil {
+	if connect.Endpoints != nil {
+		if o.Etcd, err = etcd.Connect(ctx, connect); err != nil {
 			return err
 		}
-		defer func() { _ = client.Close() }()
-		o.Etcd = client
+		defer func() { _ = o.Etcd.Close() }()
+	} else if connect.CAFile+connect.CertFile+connect.KeyFile != "" {
+		return errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile are for --etcd-servers")
 	}
 	server, err := apiserver.Start(ctx, o)
 	if err != nil {

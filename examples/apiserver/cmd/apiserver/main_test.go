@@ -39,5 +39,8 @@ func TestRun(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	require.Error(t, run(t.Context(), []string{"--nope"}, io.Discard))
 	require.Error(t, run(t.Context(), []string{"--listen", "nope"}, io.Discard))
-	require.ErrorContains(t, run(t.Context(), []string{"--etcd-servers", "127.0.0.1:1", "--data-dir", "x"}, io.Discard), "Dir is for the embedded etcd")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, run(ctx, []string{"--etcd-servers", "http://127.0.0.1:1,http://127.0.0.1:2"}, io.Discard), context.Canceled)
+	require.ErrorContains(t, run(t.Context(), []string{"--etcd-cafile", "x"}, io.Discard), "are for --etcd-servers")
 }
