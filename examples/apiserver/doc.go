@@ -30,8 +30,8 @@
 //     (TestWriteOfNothingIsNoChange)
 //  8. Deletion goes by finalizers, preconditions and grace. (TestDeletionRules,
 //     TestGracefulDeletion)
-//  9. A watch ends well when its time is over or the server is closed, with a bookmark before
-//     the planned end; a client that does not read is cut off and loses nothing.
+//  9. A watch ends well when its time is over, the server is closed, or it was so slow that the history has
+//     passed it, with a bookmark before the planned end; a client that does not read is cut off and loses nothing.
 //     (TestWatchTimeouts, TestBookmarks, TestCloseEndsWatchesCleanly, TestSlowWatchIsCutOff)
 //  10. What was answered survives a crash when a data directory was given.
 //     (TestKilledServerKeepsTheData)
@@ -46,6 +46,6 @@
 //
 // A server starts in a tenth of a second, on a free port; [Server.Compact] and
 // [Server.CutConnections] bring about what a client has to survive. Options.Clock moves
-// bookmarks and timeouts. The layers below are packages of their own: etcd, storage, kinds,
+// bookmarks and timeouts. The layers below are packages of their own: etcd, storage, cacher, kinds,
 // registry.
 package apiserver

@@ -8,6 +8,7 @@ import (
 	"github.com/benbjohnson/clock"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
@@ -25,6 +26,9 @@ type Options struct {
 	Etcd *clientv3.Client
 	// Storage are the options of the storage. Defaults to those of its zero value.
 	Storage storage.Options
+	// Cache are the options of the caches that lists and watches are served from, but for Stamp. Defaults to those
+	// of its zero value.
+	Cache cacher.Options
 	// Kinds are the kinds to serve; Namespaces must be among them for the others to be created.
 	// Defaults to kinds.Table().
 	Kinds kinds.Kinds
@@ -76,6 +80,9 @@ func (o Options) withDefaults() Options {
 	o.Clock = timing.Or(o.Clock)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Cache.Logger == nil {
+		o.Cache.Logger = o.Logger
 	}
 	return o
 }

@@ -66,7 +66,9 @@ func (s *Server) start(ctx context.Context) error {
 	if s.store, err = storage.New(client, s.options.Storage); err != nil {
 		return err
 	}
-	s.registry = registry.New(s.store, registry.Options{FutureWait: s.options.FutureWait, Clock: s.options.Clock})
+	s.registry = registry.New(s.store, registry.Options{
+		FutureWait: s.options.FutureWait, Clock: s.options.Clock, Cache: s.options.Cache,
+	})
 	for _, name := range s.options.Namespaces {
 		if err := s.registry.EnsureNamespace(ctx, name); err != nil {
 			return err
@@ -110,6 +112,9 @@ func (s *Server) shutdown() error {
 		}
 		s.running.Wait()
 	}
+	if s.registry != nil {
+		s.registry.Close()
+	}
 	if s.etcd != nil {
 		errs = append(errs, s.etcd.Close())
 	}
@@ -123,6 +128,7 @@ func (s *Server) Compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.registry.Forget(revision)
 	return s.store.Compact(ctx, revision)
 }
 

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -29,49 +28,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, t registry.Target)
 	if err != nil {
 		return err
 	}
-	data, err := encodeList(t.Kind, list)
-	if err != nil {
-		return err
-	}
-	return writeEncoded(w, r, http.StatusOK, data)
-}
-
-// encodeList writes a list in the order of fields that its kind has: a custom one's metadata
-// comes after the items, and always has a continue.
-func encodeList(k *kinds.Kind, list registry.List) ([]byte, error) {
-	var items bytes.Buffer
-	items.WriteByte('[')
-	for i, o := range list.Objects {
-		if i > 0 {
-			items.WriteByte(',')
-		}
-		data, err := k.EncodeItem(o)
-		if err != nil {
-			return nil, err
-		}
-		items.Write(data)
-	}
-	items.WriteByte(']')
-	version, kind := k.GroupVersionKind().GroupVersion().String(), k.Kind+"List"
-	if k.Custom {
-		type meta struct {
-			Continue           string `json:"continue"`
-			RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
-			ResourceVersion    string `json:"resourceVersion"`
-		}
-		return json.Marshal(struct {
-			APIVersion string          `json:"apiVersion"`
-			Items      json.RawMessage `json:"items"`
-			Kind       string          `json:"kind"`
-			Metadata   meta            `json:"metadata"`
-		}{version, items.Bytes(), kind, meta{list.Meta.Continue, list.Meta.RemainingItemCount, list.Meta.ResourceVersion}})
-	}
-	return json.Marshal(struct {
-		Kind       string          `json:"kind"`
-		APIVersion string          `json:"apiVersion"`
-		Metadata   metav1.ListMeta `json:"metadata"`
-		Items      json.RawMessage `json:"items"`
-	}{kind, version, list.Meta, items.Bytes()})
+	return writeList(w, r, t.Kind, list)
 }
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request, t registry.Target) error {

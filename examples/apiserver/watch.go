@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +70,7 @@ func (s *Server) endWatch(ctx context.Context, stream *stream, err error) {
 	switch {
 	case errors.As(err, &known):
 		err = stream.sendStatus(statusOf(err))
-	case errors.Is(err, errPlannedEnd), errors.Is(err, errClosing):
+	case errors.Is(err, errPlannedEnd), errors.Is(err, errClosing), errors.Is(err, registry.ErrEnded):
 		err = nil
 	}
 	if err == nil {
@@ -116,6 +117,11 @@ func (s *Server) bookmarks(ctx context.Context, stream *stream, timeout time.Dur
 	}
 }
 
+// frames are buffers for what is sent at once, of about frameSize at most.
+var frames = sync.Pool{New: func() any { b := make([]byte, 0, 2*frameSize); return &b }}
+
+const frameSize = 64 << 10
+
 // stream is the body of a watch's answer. It is written by one goroutine.
 type stream struct {
 	writer  http.ResponseWriter
@@ -134,33 +140,55 @@ func (s *stream) makeBookmarkDue() {
 }
 
 func (s *stream) send(b registry.Batch) error {
-	for _, event := range b.Events {
-		if err := s.sendEvent(event); err != nil {
+	events := b.Events
+	if s.due.Swap(false) {
+		events = append(events[:len(events):len(events)], s.watch.Bookmark(b.Version))
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	buffer := frames.Get().(*[]byte)
+	out := (*buffer)[:0]
+	defer func() {
+		if cap(out) <= 4*frameSize {
+			*buffer = out
+			frames.Put(buffer)
+		}
+	}()
+	head := s.target.Kind.Head()
+	for _, event := range events {
+		item, err := event.Object.JSON()
+		if err != nil {
 			return err
+		}
+		out = appendFrame(out, event.Type, head, item[1:])
+		if len(out) >= frameSize {
+			if err := s.write(out); err != nil {
+				return err
+			}
+			out = out[:0]
 		}
 	}
-	if s.due.Swap(false) {
-		if err := s.sendEvent(s.watch.Bookmark(b.Version)); err != nil {
-			return err
-		}
-	} else if len(b.Events) == 0 {
-		return nil
+	if err := s.write(out); err != nil {
+		return err
 	}
 	return s.flush()
 }
 
-func (s *stream) sendEvent(e registry.Event) error {
-	data, err := s.target.Kind.Encode(e.Object)
-	if err != nil {
-		return err
-	}
-	return s.sendFrame(e.Type, data)
+// appendFrame appends one line: head and rest make up the object.
+func appendFrame(to []byte, t watch.EventType, head string, rest []byte) []byte {
+	to = append(to, `{"type":"`...)
+	to = append(to, t...)
+	to = append(to, `","object":`...)
+	to = append(to, head...)
+	to = append(to, rest...)
+	return append(to, "}\n"...)
 }
 
 func (s *stream) sendStatus(status metav1.Status) error {
 	data, err := json.Marshal(status)
 	if err == nil {
-		err = s.sendFrame(watch.Error, data)
+		err = s.write(appendFrame(nil, watch.Error, "", data))
 	}
 	if err == nil {
 		err = s.flush()
@@ -168,17 +196,11 @@ func (s *stream) sendStatus(status metav1.Status) error {
 	return err
 }
 
-func (s *stream) sendFrame(t watch.EventType, object []byte) error {
-	frame := make([]byte, 0, len(object)+len(`{"type":"BOOKMARK","object":}`)+1)
-	frame = append(frame, `{"type":"`...)
-	frame = append(frame, t...)
-	frame = append(frame, `","object":`...)
-	frame = append(frame, object...)
-	frame = append(frame, "}\n"...)
+func (s *stream) write(data []byte) error {
 	if err := s.extend(); err != nil {
 		return err
 	}
-	_, err := s.writer.Write(frame)
+	_, err := s.writer.Write(data)
 	return err
 }
 

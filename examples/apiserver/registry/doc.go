@@ -4,6 +4,7 @@
 // # Usage
 //
 //	r := registry.New(store, registry.Options{})
+//	defer r.Close()
 //	pods := registry.Target{Kind: kinds.Pods(), Namespace: "default"}
 //	list, err := r.List(ctx, pods, metav1.ListOptions{Limit: 500})
 //	w, err := r.NewWatch(ctx, pods, metav1.ListOptions{ResourceVersion: list.Meta.ResourceVersion})
@@ -14,6 +15,7 @@
 //
 // # Concurrency
 //
+// A kind has a [cacher.Cache] from its first list or watch on, which runs until Close.
 // A [Registry] is safe for concurrent use, a [Watch] is not.
 //
 // # Testing

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
 )
@@ -24,7 +25,7 @@ const (
 // List is what a list returned: a whole collection or a page of it.
 type List struct {
 	// Objects are in order of their keys.
-	Objects []kinds.Object
+	Objects []Item
 	// Meta is the metadata of the list.
 	Meta metav1.ListMeta
 }
@@ -38,7 +39,7 @@ func (r *Registry) List(ctx context.Context, t Target, o metav1.ListOptions) (Li
 	if err != nil {
 		return List{}, err
 	}
-	at, err := r.listAt(ctx, o)
+	at, err := r.listAt(ctx, t.Kind, o)
 	if err != nil {
 		return List{}, err
 	}
@@ -54,16 +55,18 @@ func (r *Registry) List(ctx context.Context, t Target, o metav1.ListOptions) (Li
 	return list, err
 }
 
-// listAt finds out where and at which revision to read.
-func (r *Registry) listAt(ctx context.Context, o metav1.ListOptions) (storage.ListOptions, error) {
+// listAt finds out where and at which revision to read. Revision 0 is what the cache holds, which has then been
+// waited for.
+func (r *Registry) listAt(ctx context.Context, k *kinds.Kind, o metav1.ListOptions) (storage.ListOptions, error) {
 	if o.Continue != "" {
-		return continueAt(o)
+		at, err := continueAt(o)
+		if err == nil && at.Revision == 0 {
+			err = r.cache(k).Fresh(ctx)
+		}
+		return at, err
 	}
 	revision, err := parseVersion(o.ResourceVersion)
 	if err != nil {
-		return storage.ListOptions{}, err
-	}
-	if err := r.waitFor(ctx, revision); err != nil {
 		return storage.ListOptions{}, err
 	}
 	at := storage.ListOptions{Limit: max(o.Limit, 0)}
@@ -73,10 +76,11 @@ func (r *Registry) listAt(ctx context.Context, o metav1.ListOptions) (storage.Li
 		at.Limit = 0
 	case o.ResourceVersionMatch == metav1.ResourceVersionMatchExact,
 		// From before there was a match: with a limit a version means exactly that one.
-		o.ResourceVersionMatch == "" && at.Limit > 0:
+		o.ResourceVersionMatch == "" && at.Limit > 0 && revision > 0:
 		at.Revision = revision
+		return at, r.waitFor(ctx, revision)
 	}
-	return at, nil
+	return at, r.reach(ctx, r.cache(k), o.ResourceVersion)
 }
 
 func continueAt(o metav1.ListOptions) (storage.ListOptions, error) {
@@ -94,12 +98,43 @@ func continueAt(o metav1.ListOptions) (storage.ListOptions, error) {
 	return at, nil
 }
 
+// list reads until as many objects as asked for match: from the cache, or from etcd when the revision is an old one.
+func (r *Registry) list(ctx context.Context, t Target, s selector, at storage.ListOptions) (List, error) {
+	if at.Revision > 0 {
+		return r.listOld(ctx, t, s, at)
+	}
+	page, err := r.cache(t.Kind).List(cacher.ListOptions{
+		Prefix: t.within(), From: at.From, Limit: int(at.Limit), Matches: s.matches,
+	})
+	if err != nil {
+		return List{}, err
+	}
+	return t.page(page, s), nil
+}
+
+// page makes a list of what was found.
+func (t Target) page(p cacher.Page, s selector) List {
+	list := List{Objects: make([]Item, len(p.Entries))}
+	list.Meta.ResourceVersion = formatVersion(p.Revision)
+	for i, e := range p.Entries {
+		list.Objects[i] = Item{e, t.Kind}
+	}
+	if p.Remaining > 0 {
+		last := p.Entries[len(p.Entries)-1].Key
+		list.Meta.Continue = storage.Token{Revision: p.Revision, From: last[len(t.within()):] + "\x00"}.Encode()
+		if s.empty() {
+			list.Meta.RemainingItemCount = &p.Remaining
+		}
+	}
+	return list
+}
+
 // scanSize is how many objects are looked at in one request when only some of them match.
 const scanSize = 500
 
-// list reads until as many objects as asked for match.
-func (r *Registry) list(ctx context.Context, t Target, s selector, at storage.ListOptions) (List, error) {
-	list, prefix, limit := List{Objects: []kinds.Object{}}, t.prefix(), int(at.Limit)
+// listOld reads from etcd.
+func (r *Registry) listOld(ctx context.Context, t Target, s selector, at storage.ListOptions) (List, error) {
+	found, prefix, limit := cacher.Page{}, t.prefix(), int(at.Limit)
 	if limit > 0 && !s.empty() {
 		at.Limit = scanSize
 	}
@@ -108,32 +143,26 @@ func (r *Registry) list(ctx context.Context, t Target, s selector, at storage.Li
 		if err != nil {
 			return List{}, err
 		}
-		at.Revision = page.Revision
-		list.Meta.ResourceVersion = formatVersion(page.Revision)
-		for i, entry := range page.Entries {
-			object, err := t.decode(entry)
+		found.Revision = page.Revision
+		for i, from := range page.Entries {
+			e := cacher.NewEntry(from.Key[len(root(t.Kind)):], from.Value, from.Revision, t.Kind.Stamp)
+			matches, err := s.matches(e)
 			if err != nil {
 				return List{}, err
 			}
-			if !s.matches(object) {
+			if !matches {
 				continue
 			}
-			list.Objects = append(list.Objects, object)
-			rest := int64(len(page.Entries)-i-1) + page.Remaining
-			if len(list.Objects) == limit && rest > 0 {
-				list.Meta.Continue = storage.Token{Revision: page.Revision, From: behind(entry, prefix)}.Encode()
-				if s.empty() {
-					list.Meta.RemainingItemCount = &rest
-				}
-				return list, nil
+			found.Entries = append(found.Entries, e)
+			found.Remaining = int64(len(page.Entries)-i-1) + page.Remaining
+			if len(found.Entries) == limit {
+				return t.page(found, s), nil
 			}
 		}
 		if page.Remaining == 0 {
-			return list, nil
+			found.Remaining = 0
+			return t.page(found, s), nil
 		}
-		at.From = behind(page.Entries[len(page.Entries)-1], prefix)
+		at.From = page.Entries[len(page.Entries)-1].Key[len(prefix):] + "\x00"
 	}
 }
-
-// behind is the first key that can follow an entry.
-func behind(e storage.Entry, prefix string) string { return e.Key[len(prefix):] + "\x00" }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
 
@@ -60,8 +61,32 @@ func newSelector(k *kinds.Kind, o metav1.ListOptions) (selector, error) {
 
 func (s selector) empty() bool { return s.labels.Empty() && s.fields.Empty() }
 
-func (s selector) matches(o kinds.Object) bool {
-	return s.labels.Matches(labels.Set(o.GetLabels())) && (s.fields.Empty() || s.fields.Matches(s.fieldsOf(o)))
+// selectable is what selectors look at.
+type selectable struct {
+	labels labels.Set
+	fields fields.Set
+}
+
+// matches reports whether an entry is shown. It is decoded at most once for all selectors.
+func (s selector) matches(e *cacher.Entry) (bool, error) {
+	if e.Err != nil || s.empty() {
+		return e.Err == nil, e.Err
+	}
+	if name, ok := s.fields.RequiresExactMatch("metadata.name"); ok && name != e.GetName() {
+		return false, nil
+	}
+	memo, err := e.Memo("selectable", func() (any, error) {
+		o, err := s.kind.DecodeStored(e.Value, "")
+		if err != nil {
+			return nil, err
+		}
+		return selectable{o.GetLabels(), s.fieldsOf(o)}, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	of := memo.(selectable)
+	return s.labels.Matches(of.labels) && s.fields.Matches(of.fields), nil
 }
 
 func (s selector) fieldsOf(o kinds.Object) fields.Set {

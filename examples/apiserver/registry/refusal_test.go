@@ -116,6 +116,7 @@ func TestReadRefuses(t *testing.T) {
 	now, err := store.Revision(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, store.Compact(t.Context(), now))
+	r.Forget(now)
 
 	no, yes := false, true
 	for name, c := range map[string]struct {

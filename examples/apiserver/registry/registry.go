@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
@@ -26,6 +27,8 @@ type Options struct {
 	FutureWait time.Duration
 	// Clock is the time. Defaults to the real one.
 	Clock clock.Clock
+	// Cache are the options of the caches, but for Stamp, which is the kind's. Defaults to those of its zero value.
+	Cache cacher.Options
 }
 
 func (o Options) withDefaults() Options {
@@ -42,11 +45,14 @@ func (o Options) withDefaults() Options {
 type Registry struct {
 	store   *storage.Store
 	options Options
+	caches  caches
 }
 
-// New returns a registry on a store.
+// New returns a registry on a store. It must be closed.
 func New(store *storage.Store, o Options) *Registry {
-	return &Registry{store: store, options: o.withDefaults()}
+	r := &Registry{store: store, options: o.withDefaults()}
+	r.caches.running, r.caches.cancel = context.WithCancel(context.Background())
+	return r
 }
 
 // Target is what a request is about.
@@ -62,16 +68,22 @@ type Target struct {
 }
 
 // prefix returns what the keys of the collection begin with.
-func (t Target) prefix() string {
-	prefix := "/"
-	if t.Kind.Group != "" {
-		prefix += t.Kind.Group + "/"
+func (t Target) prefix() string { return root(t.Kind) + t.within() }
+
+// root returns what the keys of all objects of a kind begin with.
+func root(k *kinds.Kind) string {
+	if k.Group == "" {
+		return "/" + k.Resource + "/"
 	}
-	prefix += t.Kind.Resource + "/"
-	if t.Kind.Namespaced && t.Namespace != "" {
-		prefix += t.Namespace + "/"
+	return "/" + k.Group + "/" + k.Resource + "/"
+}
+
+// within returns what stands between root and the name.
+func (t Target) within() string {
+	if !t.Kind.Namespaced || t.Namespace == "" {
+		return ""
 	}
-	return prefix
+	return t.Namespace + "/"
 }
 
 func (t Target) key() string { return t.prefix() + t.Name }

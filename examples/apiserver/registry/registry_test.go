@@ -31,6 +31,7 @@ func newRegistry(t *testing.T) (*registry.Registry, *storage.Store) {
 	store, err := storage.New(server.Client(), storage.Options{})
 	require.NoError(t, err)
 	r := registry.New(store, registry.Options{FutureWait: 1})
+	t.Cleanup(r.Close)
 	require.NoError(t, r.EnsureNamespace(t.Context(), "default"))
 	require.NoError(t, r.EnsureNamespace(t.Context(), "default"), "it is there")
 	return r, store
@@ -228,6 +229,7 @@ func ExampleRegistry() {
 		return
 	}
 	r := registry.New(store, registry.Options{})
+	defer r.Close()
 	nodes := registry.Target{Kind: kinds.Nodes()}
 	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 	fmt.Println(err)
@@ -252,6 +254,7 @@ func ExampleWatch() {
 		return
 	}
 	r := registry.New(store, registry.Options{})
+	defer r.Close()
 	nodes := registry.Target{Kind: kinds.Nodes()}
 	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
 	if err != nil {

@@ -3,17 +3,24 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
-	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 )
 
-const expiredWatch = "The resourceVersion for the provided watch is too old."
+// ErrEnded says that a watch cannot go on, while a new one from its last version can, if that is not too old: it
+// was slow, or the collection had to be read anew.
+var ErrEnded = errors.New("the watch cannot go on")
+
+// takeSize is how many events are taken, or initial ones sent, at once.
+const takeSize = 100
 
 // Event is one event of a watch.
 type Event struct {
@@ -21,7 +28,7 @@ type Event struct {
 	Type watch.EventType
 	// Object is the new state. For Deleted it is the last one that the watch showed, with the
 	// version of the change. For Bookmark it is an empty object with a version.
-	Object kinds.Object
+	Object Item
 }
 
 // Batch is what a watch delivers at once.
@@ -35,11 +42,14 @@ type Batch struct {
 // Watch is a watch that has been checked and may be run. It is used by one goroutine, but for
 // RequestProgress.
 type Watch struct {
-	registry *Registry
+	cache    *cacher.Cache
 	target   Target
 	selector selector
+	at       *cacher.Watch
 	after    int64
-	initial  []Event
+	// initial are the objects that come first, and end the mark behind them.
+	initial  []*cacher.Entry
+	end      []Event
 	progress chan struct{}
 	// err is an answer that comes in the stream.
 	err error
@@ -63,54 +73,63 @@ func (r *Registry) NewWatch(ctx context.Context, t Target, o metav1.ListOptions)
 	if err != nil {
 		return nil, err
 	}
-	w := &Watch{registry: r, target: t, selector: s, after: revision, progress: make(chan struct{}, 1)}
+	w := &Watch{cache: r.cache(t.Kind), target: t, selector: s, after: revision, progress: make(chan struct{}, 1)}
 	initial := revision == 0
 	if o.SendInitialEvents != nil {
 		initial = *o.SendInitialEvents
 	}
 	switch {
 	case initial:
-		if err := r.waitFor(ctx, revision); err != nil {
+		if err := r.reach(ctx, w.cache, o.ResourceVersion); err != nil {
 			return w.inStream(err)
 		}
-		return w, w.readInitial(ctx, o.AllowWatchBookmarks)
+		return w, w.readInitial(o.AllowWatchBookmarks)
 	case revision == 0:
-		w.after, err = r.store.Revision(ctx)
+		err := w.cache.Fresh(ctx)
+		w.at, w.after = w.cache.Now()
+		return w, err
 	}
-	return w, err
+	if err := w.cache.WaitFor(ctx, 0); err != nil {
+		return nil, err
+	}
+	w.at, err = w.cache.Watch(revision)
+	if tooOld := (*cacher.TooOldError)(nil); errors.As(err, &tooOld) {
+		err = apierrors.NewResourceExpired(err.Error())
+	}
+	return w.inStream(err)
 }
 
 // inStream leaves an answer of the API for [Watch.Run].
 func (w *Watch) inStream(err error) (*Watch, error) {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		w.err = err
-		return w, nil
+		w.err, err = err, nil
 	}
-	return nil, err
+	return w, err
 }
 
-func (w *Watch) readInitial(ctx context.Context, bookmark bool) error {
-	list, err := w.registry.list(ctx, w.target, w.selector, storage.ListOptions{})
+func (w *Watch) readInitial(bookmark bool) error {
+	page, at, err := w.cache.ListAndWatch(cacher.ListOptions{Prefix: w.target.within(), Matches: w.selector.matches})
 	if err != nil {
 		return err
 	}
-	for _, object := range list.Objects {
-		w.initial = append(w.initial, Event{Type: watch.Added, Object: object})
-	}
+	w.initial, w.at, w.after = page.Entries, at, page.Revision
 	if bookmark {
-		end := w.Bookmark(list.Meta.ResourceVersion)
-		end.Object.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-		w.initial = append(w.initial, end)
+		end := w.bookmark(formatVersion(w.after), map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		w.end = []Event{end}
 	}
-	w.after, err = strconv.ParseInt(list.Meta.ResourceVersion, 10, 64)
-	return err
+	return nil
 }
 
 // Bookmark returns the event that says that a version has been reached.
-func (w *Watch) Bookmark(version string) Event {
-	o := w.target.Kind.Empty(true)
+func (w *Watch) Bookmark(version string) Event { return w.bookmark(version, nil) }
+
+func (w *Watch) bookmark(version string, annotations map[string]string) Event {
+	o := w.target.Kind.Empty(false)
 	o.SetResourceVersion(version)
-	return Event{Type: watch.Bookmark, Object: o}
+	o.SetAnnotations(annotations)
+	e := &cacher.Entry{}
+	e.Value, e.Err = w.target.Kind.EncodeItem(o)
+	return Event{Type: watch.Bookmark, Object: Item{e, w.target.Kind}}
 }
 
 // Start returns the version behind which the watch started; a bookmark with it says nothing.
@@ -125,63 +144,104 @@ func (w *Watch) RequestProgress() {
 	}
 }
 
-// Run delivers the events until each returns an error, ctx is done or the history is lost. The
+// Run delivers the events until each returns an error, ctx is done or the watch can't go on ([ErrEnded]). The
 // error is an answer of the API, to be sent as the last event, or else just the reason.
 func (w *Watch) Run(ctx context.Context, each func(Batch) error) error {
 	if w.err != nil {
 		return w.err
 	}
-	if len(w.initial) > 0 {
-		if err := each(Batch{Events: w.initial, Version: w.Start()}); err != nil {
+	if err := w.runInitial(ctx, each); err != nil {
+		return err
+	}
+	for due := false; ; {
+		taken, position, more, err := w.at.Take(takeSize)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrEnded, err)
+		}
+		batch := Batch{Version: formatVersion(position)}
+		if batch.Events, err = w.events(taken); err != nil {
 			return err
 		}
-		w.initial = nil
-	}
-	o := storage.WatchOptions{After: w.after, Progress: w.progress}
-	err := w.registry.store.Watch(ctx, w.target.prefix(), o, func(b storage.Batch) error {
-		batch := Batch{Version: formatVersion(b.Revision)}
-		for _, from := range b.Events {
-			event, err := w.event(from)
-			if err != nil {
+		if len(batch.Events) > 0 || due && position >= w.after {
+			if err := each(batch); err != nil {
 				return err
 			}
-			if event.Type != "" {
-				batch.Events = append(batch.Events, event)
-			}
 		}
-		return each(batch)
-	})
-	if errors.Is(err, storage.ErrCompacted) {
-		return apierrors.NewResourceExpired(expiredWatch)
+		due = due && len(taken) > 0
+		if len(taken) > 0 {
+			continue
+		}
+		select {
+		case <-more:
+		case <-w.progress:
+			// A position that is not the newest will do, too.
+			due = w.cache.Fresh(ctx) == nil || ctx.Err() == nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return err
+}
+
+// runInitial delivers what exists, in parts.
+func (w *Watch) runInitial(ctx context.Context, each func(Batch) error) error {
+	for part := range slices.Chunk(w.initial, takeSize) {
+		batch := Batch{Version: w.Start()}
+		for _, e := range part {
+			batch.Events = append(batch.Events, Event{Type: watch.Added, Object: Item{e, w.target.Kind}})
+		}
+		if err := each(batch); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	w.initial = nil
+	if len(w.end) == 0 {
+		return nil
+	}
+	return each(Batch{Events: w.end, Version: w.Start()})
+}
+
+// events are those of a batch that the watch shows.
+func (w *Watch) events(from []*cacher.Event) ([]Event, error) {
+	var events []Event
+	for _, f := range from {
+		if !strings.HasPrefix(f.Key, w.target.within()) {
+			continue
+		}
+		event, err := w.event(f)
+		if err != nil {
+			return nil, err
+		}
+		if event.Type != "" {
+			events = append(events, event)
+		}
+	}
+	return events, nil
 }
 
 // event tells what a change means to who sees only what the selector matches. No type: nothing.
-func (w *Watch) event(from storage.Event) (Event, error) {
-	var now, before kinds.Object
+func (w *Watch) event(from *cacher.Event) (Event, error) {
+	var matches, known bool
 	var err error
-	k, version := w.target.Kind, formatVersion(from.Revision)
-	if from.Value != nil {
-		if now, err = k.DecodeStored(from.Value, version); err != nil {
+	if from.Current != nil {
+		if matches, err = w.selector.matches(from.Current); err != nil {
 			return Event{}, err
 		}
 	}
-	known := from.Previous != nil
-	if known && (now == nil || !w.selector.empty()) {
-		if before, err = k.DecodeStored(from.Previous, version); err != nil {
-			return Event{}, err
-		}
-		known = w.selector.matches(before)
+	if from.Previous != nil {
+		// What could not be read was not shown.
+		known, _ = w.selector.matches(from.Previous)
 	}
-	matches := now != nil && w.selector.matches(now)
+	k := w.target.Kind
 	switch {
 	case matches && known:
-		return Event{Type: watch.Modified, Object: now}, nil
+		return Event{Type: watch.Modified, Object: Item{from.Current, k}}, nil
 	case matches:
-		return Event{Type: watch.Added, Object: now}, nil
+		return Event{Type: watch.Added, Object: Item{from.Current, k}}, nil
 	case known:
-		return Event{Type: watch.Deleted, Object: before}, nil
+		return Event{Type: watch.Deleted, Object: Item{from.Last(k.Stamp), k}}, nil
 	}
 	return Event{}, nil
 }

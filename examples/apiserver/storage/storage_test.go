@@ -161,6 +161,28 @@ func TestListIsOfOneRevision(t *testing.T) {
 	require.ErrorIs(t, err, storage.ErrFuture)
 }
 
+func TestOldest(t *testing.T) {
+	s := newStore(t, storage.Options{})
+	var last storage.Entry
+	for i := range 20 {
+		last = create(t, s, "/a/"+strconv.Itoa(i), "x")
+	}
+	for back, want := range map[int64]int64{5: last.Revision - 5, 1000: 1} {
+		oldest, newest, err := s.Oldest(t.Context(), back)
+		require.NoError(t, err)
+		require.Equal(t, last.Revision, newest)
+		require.Equal(t, want, oldest)
+	}
+	require.NoError(t, s.Compact(t.Context(), last.Revision-7))
+	oldest, _, err := s.Oldest(t.Context(), 1000)
+	require.NoError(t, err)
+	require.Equal(t, last.Revision-7, oldest)
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = s.Oldest(done, 1000)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 func TestToken(t *testing.T) {
 	// The token that a recorded answer carries.
 	const recorded = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiZW52LWFuZC1wcm9iZXNcdTAwMDAifQ"

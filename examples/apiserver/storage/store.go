@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"sync/atomic"
 
@@ -122,6 +123,24 @@ func (s *Store) Revision(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("storage: revision: %w", classify(err))
 	}
 	return response.Header.Revision, nil
+}
+
+// Oldest returns the oldest revision that can still be read, but none older than that of back
+// revisions before now, and the newest.
+func (s *Store) Oldest(ctx context.Context, back int64) (oldest, newest int64, err error) {
+	if newest, err = s.Revision(ctx); err != nil {
+		return 0, 0, err
+	}
+	first := max(newest-back, 1)
+	n := sort.Search(int(newest-first), func(i int) bool {
+		_, failed := s.client.Get(ctx, s.options.Root, clientv3.WithCountOnly(), clientv3.WithRev(first+int64(i)))
+		failed = classify(failed)
+		if failed != nil && !errors.Is(failed, ErrCompacted) {
+			err = fmt.Errorf("storage: oldest revision: %w", failed)
+		}
+		return failed == nil
+	})
+	return first + int64(n), newest, err
 }
 
 // WaitFor blocks until the store has reached a revision. When ctx ends before, the error wraps

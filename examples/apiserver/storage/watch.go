@@ -24,7 +24,7 @@ type Event struct {
 	Key string
 	// Value is the new value, nil when the entry was deleted.
 	Value []byte
-	// Previous is the value before, nil when the entry was created.
+	// Previous is the value before, nil when the entry was created or the watch does without.
 	Previous []byte
 	// Revision is that of the change.
 	Revision int64
@@ -45,7 +45,10 @@ type WatchOptions struct {
 	After int64
 	// Progress asks, with each value received from it, for a batch that has the newest
 	// position. It comes soon, but not before the events that are on their way. Nil: never.
+	// Every watch of etcd that is begun reports its position once, too.
 	Progress <-chan struct{}
+	// WithoutPrevious leaves the values before out; etcd would have to look each of them up.
+	WithoutPrevious bool
 }
 
 // Watch delivers what changes under prefix, until each returns an error, ctx is done or the
@@ -94,10 +97,16 @@ func (s *Store) fill(ctx context.Context, prefix string, o WatchOptions, b *back
 func (s *Store) fillOnce(ctx context.Context, prefix string, o WatchOptions, b *backlog) (int64, error) {
 	watching, cancel := context.WithCancel(s.ownStream(ctx))
 	defer cancel()
-	responses := s.client.Watch(watching, s.options.Root+prefix,
-		clientv3.WithPrefix(), clientv3.WithRev(o.After+1), clientv3.WithPrevKV())
+	options := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(o.After + 1)}
+	if !o.WithoutPrevious {
+		options = append(options, clientv3.WithPrevKV())
+	}
+	responses := s.client.Watch(watching, s.options.Root+prefix, options...)
 	after := o.After
 	retry := make(chan struct{}, 1)
+	if o.Progress != nil {
+		signal(retry) // what was asked of the watch before may not have been answered
+	}
 	stop := func() {}
 	defer func() { stop() }()
 	for {
@@ -117,7 +126,7 @@ func (s *Store) fillOnce(ctx context.Context, prefix string, o WatchOptions, b *
 			if response.IsProgressNotify() {
 				stop()
 			}
-			last, full, err := s.move(response, b)
+			last, full, err := s.move(response, o, b)
 			after = max(after, last)
 			if full || err != nil {
 				return after, err
@@ -135,7 +144,7 @@ func ended(ctx context.Context) error {
 }
 
 // move puts one response into the backlog. It returns the position that it reaches.
-func (s *Store) move(response clientv3.WatchResponse, b *backlog) (last int64, full bool, err error) {
+func (s *Store) move(response clientv3.WatchResponse, o WatchOptions, b *backlog) (last int64, full bool, err error) {
 	if err := response.Err(); err != nil {
 		return 0, false, classify(err)
 	}
@@ -143,7 +152,7 @@ func (s *Store) move(response clientv3.WatchResponse, b *backlog) (last int64, f
 		b.progress(response.Header.Revision)
 		return response.Header.Revision, false, nil
 	}
-	events, err := s.events(response.Events)
+	events, err := s.events(response.Events, o)
 	if err != nil || len(events) == 0 {
 		return 0, false, err
 	}
@@ -158,14 +167,14 @@ func (s *Store) ownStream(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "watch", strconv.FormatUint(s.streams.Add(1), 10))
 }
 
-func (s *Store) events(from []*clientv3.Event) ([]Event, error) {
+func (s *Store) events(from []*clientv3.Event, o WatchOptions) ([]Event, error) {
 	events := make([]Event, 0, len(from))
 	for _, f := range from {
 		e := Event{Key: string(f.Kv.Key[len(s.options.Root):]), Revision: f.Kv.ModRevision}
 		if f.Type == clientv3.EventTypePut {
 			e.Value = f.Kv.Value
 		}
-		if !f.IsCreate() {
+		if !f.IsCreate() && !o.WithoutPrevious {
 			// The value before is gone when compaction has overtaken the event. Without it
 			// nobody can tell who has seen the object.
 			if f.PrevKv == nil {
