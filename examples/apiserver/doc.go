@@ -33,10 +33,12 @@
 //  9. A watch ends well when its time is over, the server is closed, or it was so slow that the history has
 //     passed it, with a bookmark before the planned end; a client that does not read is cut off and loses nothing.
 //     (TestWatchTimeouts, TestBookmarks, TestCloseEndsWatchesCleanly, TestSlowWatchIsCutOff)
-//  10. What was answered survives a crash when a data directory was given.
-//     (TestKilledServerKeepsTheData)
+//  10. What was answered survives a crash when a data directory was given, versions go on, and so do watches, without
+//     a list. (TestKilledServerKeepsTheData, TestKilledUnderLoad)
 //  11. It passes the suite that the fake of this library passes, read through reflector/rest.
 //     (TestConformanceConfigMaps, TestConformanceWidgets)
+//  12. client-go's informer, this library's and etcd agree when writers rest, whatever was cut off or compacted
+//     meanwhile. (TestSoak)
 //
 // # Concurrency
 //
