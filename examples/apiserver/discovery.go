@@ -90,12 +90,16 @@ func (s *Server) resources(gv schema.GroupVersion) (any, bool) {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: k.Resource, SingularName: k.Singular, Namespaced: k.Namespaced, Kind: k.Kind,
 			ShortNames: k.ShortNames, Categories: k.Categories,
-			Verbs: metav1.Verbs{"create", "delete", "get", "list", "update", "watch"},
+			Verbs: k.Verbs(),
 		})
-		if k.CopyStatus != nil {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: k.Resource + "/status", Namespaced: k.Namespaced, Kind: k.Kind, Verbs: metav1.Verbs{"get", "update"},
-			})
+		for _, sub := range k.Subresources() {
+			resource := metav1.APIResource{
+				Name: k.Resource + "/" + sub.Name, Namespaced: k.Namespaced, Kind: sub.GroupVersionKind.Kind, Verbs: sub.Verbs,
+			}
+			if gv := sub.GroupVersionKind.GroupVersion(); gv != k.GroupVersionKind().GroupVersion() {
+				resource.Group, resource.Version = gv.Group, gv.Version
+			}
+			list.APIResources = append(list.APIResources, resource)
 		}
 	}
 	return list, len(list.APIResources) > 0

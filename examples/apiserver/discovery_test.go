@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
 
 func TestDiscovery(t *testing.T) {
@@ -25,7 +26,8 @@ func TestDiscovery(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(a.do("GET", "/apis", "").body), &groups))
 	gv := metav1.GroupVersionForDiscovery{GroupVersion: "wire.example.com/v1", Version: "v1"}
 	want := metav1.APIGroup{Name: "wire.example.com", Versions: []metav1.GroupVersionForDiscovery{gv}, PreferredVersion: gv}
-	require.Empty(t, cmp.Diff([]metav1.APIGroup{want}, groups.Groups))
+	require.Empty(t, cmp.Diff([]metav1.APIGroup{want}, groups.Groups[len(groups.Groups)-1:]))
+	require.Len(t, groups.Groups, len(kinds.Table().GroupVersions())-1)
 	var group metav1.APIGroup
 	require.NoError(t, json.Unmarshal([]byte(a.do("GET", "/apis/wire.example.com", "").body), &group))
 	want.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
@@ -41,9 +43,9 @@ func TestDiscovery(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(metav1.APIResource{
 		Name: "configmaps", SingularName: "configmap", Namespaced: true, Kind: "ConfigMap", ShortNames: []string{"cm"},
-		Verbs: metav1.Verbs{"create", "delete", "get", "list", "update", "watch"},
+		Verbs: metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
 	}, names["configmaps"]))
-	require.Equal(t, metav1.Verbs{"get", "update"}, names["pods/status"].Verbs)
+	require.Equal(t, metav1.Verbs{"get", "patch", "update"}, names["pods/status"].Verbs)
 	require.False(t, names["nodes"].Namespaced)
 	require.NotContains(t, names, "configmaps/status")
 

@@ -8,8 +8,8 @@
 //	defer server.Close()
 //	pods, err := rest.New[*corev1.Pod](server.URL()+"/api/v1/pods", rest.Options{})
 //
-// The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: pods,
-// nodes, config maps, namespaces, and a custom kind, Widget. For each there are create, get,
+// The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: what the
+// controllers of a cluster live on, and a custom kind, Widget. For each there are create, get,
 // list, update (with a status subresource where the kind has one), delete and watch, in JSON.
 // What it does not offer it refuses: patch, dry run, protobuf, tables.
 //

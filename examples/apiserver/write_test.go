@@ -273,7 +273,7 @@ func TestGracefulDeletion(t *testing.T) {
 	}
 	require.Equal(t, older(t, start, -8), last.Metadata.ResourceVersion)
 
-	a.must("POST", pods, `{"metadata":{"name":"held","finalizers":["example.com/a"]},"spec":{"containers":[{"name":"c"}]}}`)
+	a.must("POST", pods, `{"metadata":{"name":"held","finalizers":["example.com/a"]},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	a.must("DELETE", pods+"/held", "")
 	require.Equal(t, []string{"example.com/a"}, a.must("GET", pods+"/held", "").Metadata.Finalizers)
 }

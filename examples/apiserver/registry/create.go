@@ -53,6 +53,9 @@ func (r *Registry) create(ctx context.Context, t Target, o kinds.Object) (kinds.
 	if t.Kind.Default != nil {
 		t.Kind.Default(o)
 	}
+	if t.Kind.Prepare != nil {
+		t.Kind.Prepare(o, nil)
+	}
 	if errs := t.Kind.Validate(o); len(errs) > 0 {
 		return nil, t.invalid(errs)
 	}

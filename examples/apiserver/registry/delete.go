@@ -25,7 +25,7 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 		if err != nil {
 			return storage.Change{}, err
 		}
-		if gone = t.Kind.Grace == nil && len(object.GetFinalizers()) == 0; gone {
+		if gone = t.Kind.Grace == nil && t.free(object); gone {
 			return storage.Change{Delete: true}, nil
 		}
 		r.mark(t.Kind, object, o.GracePeriodSeconds)
@@ -36,10 +36,15 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 		return nil, false, t.classify(err)
 	}
 	last, err = t.decode(entry)
-	if err == nil && !gone && finished(last) {
+	if err == nil && !gone && t.finished(last) {
 		last, err = r.finish(ctx, t, last)
 	}
 	return last, gone, err
+}
+
+// free reports whether neither finalizers nor what the kind has of its own keep an object.
+func (t Target) free(o kinds.Object) bool {
+	return len(o.GetFinalizers()) == 0 && (t.Kind.Holds == nil || !t.Kind.Holds(o))
 }
 
 // mark notes in the object that it is to be deleted. A mark that is there stays, but a
@@ -61,6 +66,11 @@ func (r *Registry) mark(k *kinds.Kind, o kinds.Object, asked *int64) {
 		since = metav1.NewTime(marked.Add(-time.Duration(before) * time.Second))
 	} else if k.Spec != nil {
 		o.SetGeneration(o.GetGeneration() + 1)
+	}
+	if k.Mark != nil {
+		k.Mark(o)
+		o.SetDeletionTimestamp(&since)
+		return
 	}
 	until := metav1.NewTime(since.Add(time.Duration(grace) * time.Second))
 	o.SetDeletionTimestamp(&until)

@@ -43,7 +43,7 @@ func on(kind *kinds.Kind, name string) registry.Target {
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *Registry) Update(ctx context.Context, t Target, o kinds.Object) (kinds.
 		if err != nil {
 			return storage.Change{}, err
 		}
-		deleted = finished(next)
+		deleted = t.finished(next)
 		value, err := t.Kind.EncodeStored(next)
 		return storage.Change{Value: value, Delete: deleted}, err
 	})
@@ -49,9 +49,9 @@ func (r *Registry) Update(ctx context.Context, t Target, o kinds.Object) (kinds.
 }
 
 // finished reports whether nothing holds the object back from being gone.
-func finished(o kinds.Object) bool {
+func (t Target) finished(o kinds.Object) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
-	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+	return o.GetDeletionTimestamp() != nil && t.free(o) && (grace == nil || *grace == 0)
 }
 
 // next returns what an update with o makes of old. Neither is changed.
@@ -104,6 +104,9 @@ func (t Target) merge(old, o kinds.Object) kinds.Object {
 	if t.Status {
 		next := old.DeepCopyObject().(kinds.Object)
 		k.CopyStatus(next, o)
+		if k.Prepare != nil {
+			k.Prepare(next, old)
+		}
 		return next
 	}
 	next := o.DeepCopyObject().(kinds.Object)
@@ -119,6 +122,9 @@ func (t Target) merge(old, o kinds.Object) kinds.Object {
 	}
 	if k.Default != nil {
 		k.Default(next)
+	}
+	if k.Prepare != nil {
+		k.Prepare(next, old)
 	}
 	if k.Spec != nil {
 		next.SetGeneration(old.GetGeneration())
