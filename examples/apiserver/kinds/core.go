@@ -17,12 +17,14 @@ var all = []string{"all"}
 // ConfigMaps returns the row of v1 ConfigMaps.
 func ConfigMaps() *Kind {
 	return typed[corev1.ConfigMap](corev1.SchemeGroupVersion, Kind{
+		Columns:  configMapColumns(),
 		Resource: "configmaps", ShortNames: []string{"cm"}, Namespaced: true, Check: of(checkConfigMap)})
 }
 
 // Secrets returns the row of v1 Secrets.
 func Secrets() *Kind {
 	return typed[corev1.Secret](corev1.SchemeGroupVersion, Kind{
+		Columns:  secretColumns(),
 		Resource: "secrets", Namespaced: true, Default: on(defaultSecret), Check: of(checkSecret),
 		Fields: of(func(s *corev1.Secret) map[string]string { return map[string]string{"type": string(s.Type)} }),
 	})
@@ -31,6 +33,7 @@ func Secrets() *Kind {
 // ServiceAccounts returns the row of v1 ServiceAccounts.
 func ServiceAccounts() *Kind {
 	return typed[corev1.ServiceAccount](corev1.SchemeGroupVersion, Kind{
+		Columns:  nameAnd(),
 		Resource: "serviceaccounts", ShortNames: []string{"sa"}, Namespaced: true})
 }
 
@@ -38,6 +41,7 @@ func ServiceAccounts() *Kind {
 // the last of spec.finalizers away by the finalize subresource.
 func Namespaces() *Kind {
 	return typed[corev1.Namespace](corev1.SchemeGroupVersion, Kind{
+		Columns:  namespaceColumns(),
 		Resource: "namespaces", ShortNames: []string{"ns"}, NoDeleteCollection: true, Name: validation.ValidateNamespaceName,
 		Default: on(defaultNamespace), Prepare: both(prepareNamespace),
 		Fields: of(func(n *corev1.Namespace) map[string]string {
@@ -51,6 +55,7 @@ func Namespaces() *Kind {
 // Nodes returns the row of v1 Nodes.
 func Nodes() *Kind {
 	return typed[corev1.Node](corev1.SchemeGroupVersion, Kind{
+		Columns:  nodeColumns(),
 		Resource: "nodes", ShortNames: []string{"no"}, Default: on(defaultNode), Prepare: both(prepareNode),
 		Fields: of(func(n *corev1.Node) map[string]string {
 			return map[string]string{"spec.unschedulable": strconv.FormatBool(n.Spec.Unschedulable)}
@@ -61,6 +66,7 @@ func Nodes() *Kind {
 // Pods returns the row of v1 Pods.
 func Pods() *Kind {
 	return typed[corev1.Pod](corev1.SchemeGroupVersion, Kind{
+		Columns: podColumns(), RowConditions: of(podRow),
 		Resource: "pods", ShortNames: []string{"po"}, Categories: all, Namespaced: true,
 		Default: on(defaultPod), Prepare: both(preparePod), Check: of(checkPod), Spec: specOf,
 		Fields: of(podFields), Grace: podGrace,
@@ -70,6 +76,7 @@ func Pods() *Kind {
 // Services returns the row of v1 Services.
 func Services() *Kind {
 	return typed[corev1.Service](corev1.SchemeGroupVersion, Kind{
+		Columns:  serviceColumns(),
 		Resource: "services", ShortNames: []string{"svc"}, Categories: all, Namespaced: true, Name: validation.NameIsDNS1035Label,
 		Default: on(defaultService), Check: of(checkService),
 		Fields: of(func(s *corev1.Service) map[string]string {
@@ -81,18 +88,21 @@ func Services() *Kind {
 // Endpoints returns the row of v1 Endpoints.
 func Endpoints() *Kind {
 	return typed[corev1.Endpoints](corev1.SchemeGroupVersion, Kind{ //nolint:staticcheck // clients still ask for it
+		Columns:  endpointsColumns(),
 		Resource: "endpoints", ShortNames: []string{"ep"}, Namespaced: true, CreateOnUpdate: true, Default: on(defaultEndpoints)})
 }
 
 // Events returns the row of v1 Events.
 func Events() *Kind {
 	return typed[corev1.Event](corev1.SchemeGroupVersion, Kind{
+		Columns:  eventColumns(),
 		Resource: "events", ShortNames: []string{"ev"}, Namespaced: true, CreateOnUpdate: true, Fields: of(eventFields)})
 }
 
 // ReplicationControllers returns the row of v1 ReplicationControllers.
 func ReplicationControllers() *Kind {
 	return typed[corev1.ReplicationController](corev1.SchemeGroupVersion, Kind{
+		Columns:  replicationControllerColumns(),
 		Resource: "replicationcontrollers", ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
 		Default: on(defaultReplicationController), Check: of(checkReplicationController), Spec: specOf,
 		Fields: of(func(c *corev1.ReplicationController) map[string]string {
@@ -107,6 +117,7 @@ func ReplicationControllers() *Kind {
 // ResourceQuotas returns the row of v1 ResourceQuotas.
 func ResourceQuotas() *Kind {
 	return typed[corev1.ResourceQuota](corev1.SchemeGroupVersion, Kind{
+		Columns:  quotaColumns(),
 		Resource: "resourcequotas", ShortNames: []string{"quota"}, Namespaced: true})
 }
 

@@ -16,6 +16,7 @@ import (
 // Deployments returns the row of apps/v1 Deployments.
 func Deployments() *Kind {
 	return typed[appsv1.Deployment](appsv1.SchemeGroupVersion, Kind{
+		Columns:  deploymentColumns(),
 		Resource: "deployments", ShortNames: []string{"deploy"}, Categories: all, Namespaced: true,
 		Default: on(defaultDeployment), Check: of(checkDeployment), Spec: specOf,
 		Scale: of(func(d *appsv1.Deployment) Scale {
@@ -27,6 +28,7 @@ func Deployments() *Kind {
 // ReplicaSets returns the row of apps/v1 ReplicaSets.
 func ReplicaSets() *Kind {
 	return typed[appsv1.ReplicaSet](appsv1.SchemeGroupVersion, Kind{
+		Columns:  replicaSetColumns(),
 		Resource: "replicasets", ShortNames: []string{"rs"}, Categories: all, Namespaced: true,
 		Default: on(defaultReplicaSet), Check: of(checkReplicaSet), Spec: specOf,
 		Fields: of(func(r *appsv1.ReplicaSet) map[string]string {
@@ -41,6 +43,7 @@ func ReplicaSets() *Kind {
 // Jobs returns the row of batch/v1 Jobs.
 func Jobs() *Kind {
 	return typed[batchv1.Job](batchv1.SchemeGroupVersion, Kind{
+		Columns:  jobColumns(),
 		Resource: "jobs", Categories: all, Namespaced: true,
 		Default: on(defaultJob), Prepare: both(prepareJob), Check: of(checkJob), Spec: specOf,
 		Fields: of(func(j *batchv1.Job) map[string]string {
@@ -52,6 +55,7 @@ func Jobs() *Kind {
 // HorizontalPodAutoscalers returns the row of autoscaling/v2 HorizontalPodAutoscalers.
 func HorizontalPodAutoscalers() *Kind {
 	return typed[autoscalingv2.HorizontalPodAutoscaler](autoscalingv2.SchemeGroupVersion, Kind{
+		Columns:  autoscalerColumns(),
 		Resource: "horizontalpodautoscalers", ShortNames: []string{"hpa"}, Categories: all, Namespaced: true,
 		Default: on(defaultHorizontalPodAutoscaler), Check: of(checkHorizontalPodAutoscaler),
 	})
@@ -60,12 +64,14 @@ func HorizontalPodAutoscalers() *Kind {
 // Leases returns the row of coordination.k8s.io/v1 Leases.
 func Leases() *Kind {
 	return typed[coordinationv1.Lease](coordinationv1.SchemeGroupVersion, Kind{
+		Columns:  leaseColumns(),
 		Resource: "leases", Namespaced: true, CreateOnUpdate: true})
 }
 
 // EndpointSlices returns the row of discovery.k8s.io/v1 EndpointSlices.
 func EndpointSlices() *Kind {
 	return typed[discoveryv1.EndpointSlice](discoveryv1.SchemeGroupVersion, Kind{
+		Columns:  endpointSliceColumns(),
 		Resource: "endpointslices", Namespaced: true, Default: on(defaultEndpointSlice),
 		Spec: of(func(s *discoveryv1.EndpointSlice) any {
 			return []any{s.AddressType, s.Endpoints, s.Ports}
@@ -90,6 +96,7 @@ func ClusterRoles() *Kind {
 // RoleBindings returns the row of rbac.authorization.k8s.io/v1 RoleBindings.
 func RoleBindings() *Kind {
 	return typed[rbacv1.RoleBinding](rbacv1.SchemeGroupVersion, Kind{
+		Columns:  roleBindingColumns(),
 		Resource: "rolebindings", Namespaced: true, Name: path.ValidatePathSegmentName,
 		Default: on(func(b *rbacv1.RoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
 		Check:   of(func(b *rbacv1.RoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),
@@ -99,6 +106,7 @@ func RoleBindings() *Kind {
 // ClusterRoleBindings returns the row of rbac.authorization.k8s.io/v1 ClusterRoleBindings.
 func ClusterRoleBindings() *Kind {
 	return typed[rbacv1.ClusterRoleBinding](rbacv1.SchemeGroupVersion, Kind{
+		Columns:  clusterRoleBindingColumns(),
 		Resource: "clusterrolebindings", Name: path.ValidatePathSegmentName,
 		Default: on(func(b *rbacv1.ClusterRoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
 		Check:   of(func(b *rbacv1.ClusterRoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),

@@ -82,6 +82,10 @@ type Kind struct {
 	CopyStatus func(to, from Object)
 	// Fields returns the fields that can be selected by, beside name and namespace. Nil: none.
 	Fields func(Object) map[string]string
+	// Columns are what people see of the objects. Nil: their names and when they were created.
+	Columns []Column
+	// RowConditions says more about an object's row. Nil: nothing.
+	RowConditions func(Object) []metav1.TableRowCondition
 	// Scale returns how many copies an object asks for. Nil: the kind has no scale subresource.
 	Scale func(Object) Scale
 	// Holds reports whether something beside finalizers and grace keeps an object that is to be
