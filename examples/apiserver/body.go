@@ -19,26 +19,6 @@ const jsonType = "application/json"
 // gzipFrom is the size in bytes from which the API compresses an answer.
 const gzipFrom = 128 << 10
 
-// acceptable checks that the client takes JSON. The other forms that the API has are not
-// offered; clients name plain JSON as one to fall back to.
-func acceptable(r *http.Request) error {
-	accepts := strings.Join(r.Header.Values("Accept"), ",")
-	if accepts == "" {
-		return nil
-	}
-	for accept := range strings.SplitSeq(accepts, ",") {
-		media, params, err := mime.ParseMediaType(accept)
-		if err != nil || params["as"] != "" {
-			continue
-		}
-		if media == jsonType || media == "application/*" || media == "*/*" {
-			return nil
-		}
-	}
-	return failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"406: Not Acceptable\n\nAvailable representations: "+jsonType)
-}
-
 // readBody reads the JSON that a client sent.
 func readBody(r *http.Request) ([]byte, error) {
 	if t := r.Header.Get("Content-Type"); t != "" {

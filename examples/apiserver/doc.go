@@ -11,7 +11,7 @@
 // The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: what the
 // controllers of a cluster live on, and a custom kind, Widget. For each there are create, get,
 // list, update (with a status subresource where the kind has one), delete and watch, in JSON.
-// What it does not offer it refuses: patch, dry run, protobuf, tables.
+// What it does not offer it refuses: patch, dry run, protobuf.
 //
 // # Guarantees
 //
@@ -37,6 +37,10 @@
 //     (TestKilledServerKeepsTheData)
 //  11. It passes the suite that the fake of this library passes, read through reflector/rest.
 //     (TestConformanceConfigMaps, TestConformanceWidgets)
+//  12. Lists, objects and watches come as tables or as metadata alone for who asks for that, with
+//     the columns that the real server was recorded to show. (TestTables, TestTableWatch,
+//     TestPartialMetadata)
+//  13. kubectl can do with it what README.md says. (TestKubectlCommands)
 //
 // # Concurrency
 //

@@ -51,7 +51,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		if r.Method != http.MethodGet {
 			return errMethod()
 		}
-		if err := acceptable(r); err != nil {
+		if _, err := viewOf(r); err != nil {
 			return err
 		}
 		return s.writeJSON(w, r, http.StatusOK, body)
@@ -65,7 +65,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		k.Namespaced && p.name != "" && p.namespace == "" || !k.Namespaced && p.namespace != "" {
 		return errNoResource()
 	}
-	if err := acceptable(r); err != nil {
+	if _, err := viewOf(r); err != nil {
 		return err
 	}
 	t := registry.Target{Kind: k, Namespace: p.namespace, Name: p.name, Status: p.subresource != ""}

@@ -17,7 +17,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, t registry.Target) 
 	if err != nil {
 		return err
 	}
-	return writeObject(w, r, http.StatusOK, t.Kind, o)
+	return s.writeObject(w, r, http.StatusOK, t.Kind, o)
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request, t registry.Target) error {
@@ -29,7 +29,11 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, t registry.Target)
 	if err != nil {
 		return err
 	}
-	data, err := encodeList(t.Kind, list)
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
+	data, err := v.encodeList(t.Kind, list, s.options.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, t registry.Targe
 	if err != nil {
 		return err
 	}
-	return writeObject(w, r, http.StatusCreated, t.Kind, created)
+	return s.writeObject(w, r, http.StatusCreated, t.Kind, created)
 }
 
 func (s *Server) update(w http.ResponseWriter, r *http.Request, t registry.Target) error {
@@ -95,7 +99,7 @@ func (s *Server) update(w http.ResponseWriter, r *http.Request, t registry.Targe
 	if err != nil {
 		return err
 	}
-	return writeObject(w, r, http.StatusOK, t.Kind, updated)
+	return s.writeObject(w, r, http.StatusOK, t.Kind, updated)
 }
 
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, t registry.Target) error {
@@ -108,7 +112,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, t registry.Targe
 		return err
 	}
 	if !gone {
-		return writeObject(w, r, http.StatusOK, t.Kind, last)
+		return s.writeObject(w, r, http.StatusOK, t.Kind, last)
 	}
 	return s.writeJSON(w, r, http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -168,8 +172,12 @@ func readObject(r *http.Request, k *kinds.Kind) (kinds.Object, error) {
 	return o, nil
 }
 
-func writeObject(w http.ResponseWriter, r *http.Request, code int, k *kinds.Kind, o kinds.Object) error {
-	data, err := k.Encode(o)
+func (s *Server) writeObject(w http.ResponseWriter, r *http.Request, code int, k *kinds.Kind, o kinds.Object) error {
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
+	data, err := v.encode(k, o, s.options.Clock.Now())
 	if err != nil {
 		return err
 	}

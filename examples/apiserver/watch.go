@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
 )
@@ -33,12 +34,17 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t registry.Target
 	defer cancel(nil)
 	stopClosing := context.AfterFunc(s.closing, func() { cancel(errClosing) })
 	defer stopClosing()
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
 	registered, err := s.registry.NewWatch(ctx, t, o)
 	if err != nil {
 		return err
 	}
 	stream := &stream{
 		writer: w, control: http.NewResponseController(w), slow: s.options.SlowWatch, target: t, watch: registered,
+		view: v, now: s.options.Clock.Now,
 	}
 	timeout := s.watchTimeout(o)
 	if timeout <= 0 {
@@ -123,6 +129,10 @@ type stream struct {
 	slow    time.Duration
 	target  registry.Target
 	watch   *registry.Watch
+	view    view
+	now     func() time.Time
+	// named is set once the columns of a table have been named.
+	named bool
 	// due is set when a bookmark is to follow the next batch.
 	due atomic.Bool
 }
@@ -150,11 +160,25 @@ func (s *stream) send(b registry.Batch) error {
 }
 
 func (s *stream) sendEvent(e registry.Event) error {
-	data, err := s.target.Kind.Encode(e.Object)
+	data, err := s.encode(e.Object)
 	if err != nil {
 		return err
 	}
 	return s.sendFrame(e.Type, data)
+}
+
+// encode writes an object as the client wants to see it. A list of metadata cannot be made of an
+// event: as with the real server such a watch has no events, and ends with the first.
+func (s *stream) encode(o kinds.Object) ([]byte, error) {
+	switch s.view.as {
+	case asList:
+		return nil, errPlannedEnd
+	case asTable:
+		named := s.named
+		s.named = true
+		return s.view.table(s.target.Kind, []kinds.Object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()}, !named, s.now())
+	}
+	return s.view.encode(s.target.Kind, o, s.now())
 }
 
 func (s *stream) sendStatus(status metav1.Status) error {
