@@ -10,8 +10,9 @@
 //
 // The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: what the
 // controllers of a cluster live on, and a custom kind, Widget. For each there are create, get,
-// list, update (with a status subresource where the kind has one), delete and watch, in JSON.
-// What it does not offer it refuses: patch, dry run, protobuf.
+// list, update, patch (JSON, merge, strategic and server-side apply), delete and watch, the
+// subresources status, scale, binding and finalize where a kind has them, in JSON, YAML and, but
+// for watches, protobuf. What it does not offer it refuses.
 //
 // # Guarantees
 //
@@ -35,12 +36,15 @@
 //     (TestWatchTimeouts, TestBookmarks, TestCloseEndsWatchesCleanly, TestSlowWatchIsCutOff)
 //  10. What was answered survives a crash when a data directory was given.
 //     (TestKilledServerKeepsTheData)
-//  11. It passes the suite that the fake of this library passes, read through reflector/rest.
+//  11. Defaults, managed fields and what apply makes of them are as recorded.
+//     (TestManagedFieldsAsRecorded, TestServerSideApply; package kinds has TestDefaultsAsRecorded)
+//  12. A dry run answers as the write would, and changes nothing. (TestDryRun)
+//  13. It passes the suite that the fake of this library passes, read through reflector/rest.
 //     (TestConformanceConfigMaps, TestConformanceWidgets)
-//  12. Lists, objects and watches come as tables or as metadata alone for who asks for that, with
+//  14. Lists, objects and watches come as tables or as metadata alone for who asks for that, with
 //     the columns that the real server was recorded to show. (TestTables, TestTableWatch,
 //     TestPartialMetadata)
-//  13. kubectl can do with it what README.md says. (TestKubectlCommands)
+//  15. kubectl can do with it what README.md says. (TestKubectlCommands)
 //
 // # Concurrency
 //

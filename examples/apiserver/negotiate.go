@@ -8,10 +8,9 @@ import (
 	"github.com/munnerz/goautoneg"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// mediaTypes are the encodings that the server offers, the one to prefer first.
-var mediaTypes = []string{jsonType}
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+)
 
 // The things that can be made of objects for a client that asks for them.
 const (
@@ -33,15 +32,19 @@ type view struct {
 // apiVersion is that of what is made of the objects.
 func (v view) apiVersion() string { return metav1.GroupName + "/" + v.version }
 
-// viewOf returns the first form of those that the client accepts which the server offers.
-func viewOf(r *http.Request) (view, error) {
+// viewOf returns the first form of those that the client accepts which the server offers:
+// an encoding of those named, the one to prefer first, or JSON when none is.
+func viewOf(r *http.Request, encodings ...string) (view, error) {
+	if len(encodings) == 0 {
+		encodings = []string{jsonType}
+	}
 	known := false
 	for _, accept := range accepted(r) {
-		media, ok := offered(accept)
+		media, ok := offered(accept, encodings)
 		known = known || ok
 		v := view{media: media, as: accept.Params["as"], version: accept.Params["v"]}
 		switch {
-		case !ok:
+		case !ok, v.as != "" && media == kinds.Protobuf:
 		case v.as == "":
 			return v, nil
 		case !slices.Contains([]string{asTable, asMetadata, asList}, v.as):
@@ -49,7 +52,7 @@ func viewOf(r *http.Request) (view, error) {
 			return v.including(r)
 		}
 	}
-	types := strings.Join(mediaTypes, ", ")
+	types := strings.Join(encodings, ", ")
 	if known {
 		err := failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 			"only the following media types are accepted: "+types)
@@ -70,8 +73,8 @@ func accepted(r *http.Request) []goautoneg.Accept {
 }
 
 // offered returns the encoding that a client gets who accepts something.
-func offered(accept goautoneg.Accept) (string, bool) {
-	for _, media := range mediaTypes {
+func offered(accept goautoneg.Accept, encodings []string) (string, bool) {
+	for _, media := range encodings {
 		kind, sub, _ := strings.Cut(media, "/")
 		if (accept.Type == "*" || accept.Type == kind) && (accept.SubType == "*" || accept.SubType == sub) {
 			return media, true

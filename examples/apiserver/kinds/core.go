@@ -103,7 +103,7 @@ func Events() *Kind {
 func ReplicationControllers() *Kind {
 	return typed[corev1.ReplicationController](corev1.SchemeGroupVersion, Kind{
 		Columns:  replicationControllerColumns(),
-		Resource: "replicationcontrollers", ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
+		Resource: "replicationcontrollers", ShortNames: []string{"rc"}, Categories: all, Namespaced: true, Orphans: true,
 		Default: on(defaultReplicationController), Check: of(checkReplicationController), Spec: specOf,
 		Fields: of(func(c *corev1.ReplicationController) map[string]string {
 			return map[string]string{"status.replicas": strconv.Itoa(int(c.Status.Replicas))}
@@ -178,4 +178,9 @@ func podGrace(o Object, asked *int64) int64 {
 		return *p.Spec.TerminationGracePeriodSeconds
 	}
 	return defaultGrace
+}
+
+// Bindings returns the row of v1 Bindings, which give pods to nodes. It stands in no table.
+func Bindings() *Kind {
+	return typed[corev1.Binding](corev1.SchemeGroupVersion, Kind{Resource: "bindings", Namespaced: true})
 }

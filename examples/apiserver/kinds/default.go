@@ -30,6 +30,7 @@ func prepareNamespace(n, old *corev1.Namespace) {
 	case n.Spec.Finalizers == nil:
 		n.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
 	}
+	defaultNamespace(n) // the name may have been made just now
 	fill(&n.Status.Phase, corev1.NamespaceActive)
 }
 

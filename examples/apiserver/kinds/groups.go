@@ -4,12 +4,14 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -44,7 +46,7 @@ func ReplicaSets() *Kind {
 func Jobs() *Kind {
 	return typed[batchv1.Job](batchv1.SchemeGroupVersion, Kind{
 		Columns:  jobColumns(),
-		Resource: "jobs", Categories: all, Namespaced: true,
+		Resource: "jobs", Categories: all, Namespaced: true, Orphans: true,
 		Default: on(defaultJob), Prepare: both(prepareJob), Check: of(checkJob), Spec: specOf,
 		Fields: of(func(j *batchv1.Job) map[string]string {
 			return map[string]string{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
@@ -111,4 +113,11 @@ func ClusterRoleBindings() *Kind {
 		Default: on(func(b *rbacv1.ClusterRoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
 		Check:   of(func(b *rbacv1.ClusterRoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),
 	})
+}
+
+// Scales returns the row of autoscaling/v1 Scales, which are what the scale subresource shows of
+// other kinds. It stands in no table.
+func Scales() *Kind {
+	return typed[autoscalingv1.Scale](autoscalingv1.SchemeGroupVersion, Kind{Resource: "scales", Namespaced: true, Types: managedfields.NewDeducedTypeConverter(),
+		Check: of(func(s *autoscalingv1.Scale) field.ErrorList { return atLeast(spec("replicas"), &s.Spec.Replicas, 0) })})
 }

@@ -24,7 +24,6 @@ package kinds
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -32,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -64,6 +63,11 @@ type Kind struct {
 
 	// New returns an empty object. Nil: an unstructured one.
 	New func() Object
+	// Types knows the structure of the kind, by which fields get owners. Nil: that of the Go
+	// type, or what can be guessed of a custom kind.
+	Types managedfields.TypeConverter
+	// Orphans says that what an object owns stays when a delete says nothing about it.
+	Orphans bool
 	// Name finds what is wrong with a name, or with the beginning of a generated one. Nil: it
 	// must be a DNS subdomain.
 	Name func(name string, prefix bool) []string
@@ -167,56 +171,6 @@ func (k *Kind) Empty(named bool) Object {
 		o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind())
 	}
 	return o
-}
-
-// Decode reads an object that a client sent. Its kind may be left out, but for custom kinds;
-// another kind is refused.
-func (k *Kind) Decode(data []byte) (Object, error) {
-	o := k.Empty(false)
-	var head metav1.TypeMeta
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
-	}
-	if k.Custom && head.Kind == "" {
-		return nil, fmt.Errorf("Object 'Kind' is missing in '%s'", data)
-	}
-	want := k.GroupVersionKind()
-	if head.Kind != "" && head.Kind != want.Kind || head.APIVersion != "" && head.APIVersion != want.GroupVersion().String() {
-		return nil, fmt.Errorf("the kind %q of %q in the data does not match the expected %q of %q",
-			head.Kind, head.APIVersion, want.Kind, want.GroupVersion())
-	}
-	if err := k.decode(data, o); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
-
-// DecodeStored reads an object that [Kind.EncodeStored] wrote, and gives it the version.
-func (k *Kind) DecodeStored(data []byte, version string) (Object, error) {
-	o := k.Empty(false)
-	if err := k.decode(data, o); err != nil {
-		return nil, fmt.Errorf("stored %s: %w", k.Resource, err)
-	}
-	o.SetResourceVersion(version)
-	return o, nil
-}
-
-func (k *Kind) decode(data []byte, o Object) error {
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		if err := kjson.Unmarshal(data, &u.Object); err != nil {
-			return err
-		}
-		if _, ok := u.Object["metadata"].(map[string]any); !ok {
-			u.Object["metadata"] = map[string]any{}
-		}
-		return nil
-	}
-	if err := kjson.Unmarshal(data, o); err != nil {
-		return err
-	}
-	// The kind of a built-in object is in the row alone.
-	o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return nil
 }
 
 // EncodeStored writes an object as it is stored: without its version.

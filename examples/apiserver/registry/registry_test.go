@@ -50,28 +50,29 @@ func pod(name string) *corev1.Pod {
 func TestLifeOfAnObject(t *testing.T) {
 	r, _ := newRegistry(t)
 	kind := kinds.Pods()
-	made, err := r.Create(t.Context(), on(kind, ""), pod("a"))
+	made, err := r.Create(t.Context(), on(kind, ""), pod("a"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, int64(1), made.GetGeneration())
-	_, err = r.Create(t.Context(), on(kind, ""), pod("a"))
+	_, err = r.Create(t.Context(), on(kind, ""), pod("a"), metav1.CreateOptions{})
 	require.True(t, apierrors.IsAlreadyExists(err))
 
 	next := pod("a")
 	next.Spec.NodeName = "n"
 	next.ResourceVersion = made.GetResourceVersion()
-	changed, err := r.Update(t.Context(), on(kind, "a"), next)
+	changed, err := r.Update(t.Context(), on(kind, "a"), next, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.Equal(t, int64(2), changed.GetGeneration())
-	require.Equal(t, made.GetUID(), changed.GetUID())
+	require.Equal(t, int64(2), changed.Object.GetGeneration())
+	require.Equal(t, made.GetUID(), changed.Object.GetUID())
 	next.ResourceVersion = made.GetResourceVersion()
-	_, err = r.Update(t.Context(), on(kind, "a"), next)
+	_, err = r.Update(t.Context(), on(kind, "a"), next, metav1.UpdateOptions{})
 	require.True(t, apierrors.IsConflict(err))
 
 	status := on(kind, "a")
-	status.Status = true
+	status.Subresource = "status"
 	next.ResourceVersion, next.Status.Phase, next.Spec.NodeName = "", corev1.PodRunning, "ignored"
-	running, err := r.Update(t.Context(), status, next)
+	written, err := r.Update(t.Context(), status, next, metav1.UpdateOptions{})
 	require.NoError(t, err)
+	running := written.Object
 	require.Equal(t, corev1.PodRunning, running.(*corev1.Pod).Status.Phase)
 	require.Equal(t, "n", running.(*corev1.Pod).Spec.NodeName)
 
@@ -142,7 +143,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 	w, err := r.NewWatch(t.Context(), on(kind, ""), metav1.ListOptions{ResourceVersion: "1"})
 	require.NoError(t, err)
 	require.ErrorContains(t, w.Run(t.Context(), func(registry.Batch) error { return nil }), "stored configmaps")
-	_, err = r.Update(t.Context(), on(kind, "bad"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bad"}})
+	_, err = r.Update(t.Context(), on(kind, "bad"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}, metav1.UpdateOptions{})
 	require.ErrorContains(t, err, "stored configmaps")
 
 	done, cancel := context.WithCancel(t.Context())
@@ -151,8 +152,8 @@ func TestFailuresOfTheStore(t *testing.T) {
 		"get":    second(r.Get(done, on(kind, "a"), "1")),
 		"list":   second(r.List(done, on(kind, ""), metav1.ListOptions{})),
 		"watch":  second(r.NewWatch(done, on(kind, ""), metav1.ListOptions{})),
-		"create": second(r.Create(done, on(kind, ""), &corev1.ConfigMap{})),
-		"update": second(r.Update(done, on(kind, "a"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}})),
+		"create": second(r.Create(done, on(kind, ""), &corev1.ConfigMap{}, metav1.CreateOptions{})),
+		"update": second(r.Update(done, on(kind, "a"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{})),
 		"ensure": r.EnsureNamespace(done, "x"),
 	} {
 		require.ErrorIs(t, err, context.Canceled, name)
@@ -198,12 +199,12 @@ func TestWatchByWidget(t *testing.T) {
 			"spec": map[string]any{"size": int64(1), "color": color},
 		}}
 	}
-	made, err := r.Create(t.Context(), on(kind, ""), widget("red"))
+	made, err := r.Create(t.Context(), on(kind, ""), widget("red"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "ADDED w", <-events)
 	blue := widget("blue")
 	blue.SetResourceVersion(made.GetResourceVersion())
-	_, err = r.Update(t.Context(), on(kind, "w"), blue)
+	_, err = r.Update(t.Context(), on(kind, "w"), blue, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "DELETED w", <-events)
 	_, gone, err := r.Delete(t.Context(), on(kind, "w"), metav1.DeleteOptions{})
@@ -229,7 +230,7 @@ func ExampleRegistry() {
 	}
 	r := registry.New(store, registry.Options{})
 	nodes := registry.Target{Kind: kinds.Nodes()}
-	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{})
 	fmt.Println(err)
 	list, err := r.List(ctx, nodes, metav1.ListOptions{})
 	fmt.Println(len(list.Objects), list.Objects[0].GetName(), err)
@@ -253,7 +254,7 @@ func ExampleWatch() {
 	}
 	r := registry.New(store, registry.Options{})
 	nodes := registry.Target{Kind: kinds.Nodes()}
-	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
