@@ -73,8 +73,8 @@ func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, code int, v a
 	return writeEncoded(w, r, code, kinds.JSON, data)
 }
 
-// writeEncoded sends what is given as JSON: as YAML when the client prefers that, indented when
-// it is a person's tool, and compressed when it is large and the client takes that.
+// writeEncoded sends what is given as JSON: as YAML when that is the form, indented when the
+// client is a person's tool, and compressed when it is large and the client takes that.
 func writeEncoded(w http.ResponseWriter, r *http.Request, code int, form string, data []byte) error {
 	if form == kinds.YAML {
 		data, err := yaml.JSONToYAML(data)
@@ -94,7 +94,7 @@ func writeEncoded(w http.ResponseWriter, r *http.Request, code int, form string,
 	} else {
 		data = append(data, '\n')
 	}
-	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Type", form)
 	if len(data) < gzipFrom || r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		writeBody(w, code, data)
 		return nil

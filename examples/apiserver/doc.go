@@ -44,7 +44,10 @@
 //  14. Lists, objects and watches come as tables or as metadata alone for who asks for that, with
 //     the columns that the real server was recorded to show. (TestTables, TestTableWatch,
 //     TestPartialMetadata)
-//  15. kubectl can do with it what README.md says. (TestKubectlCommands)
+//  15. Discovery, in both forms, says of each resource what the real server was recorded to say.
+//     (TestRecordedDiscovery, TestAggregatedDiscovery)
+//  16. A server without its etcd is not healthy. (TestUnhealthy)
+//  17. kubectl can do with it what README.md says. (TestKubectlCommands)
 //
 // # Concurrency
 //

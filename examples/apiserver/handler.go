@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -36,19 +37,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveText answers what is no API object.
 func (s *Server) serveText(w http.ResponseWriter, r *http.Request) bool {
-	switch r.URL.Path {
-	case "/healthz", "/livez", "/readyz":
-		writeText(w, http.StatusOK, "ok")
-	case "/version":
+	if r.URL.Path == "/version" {
 		w.Header().Set("Content-Type", jsonType)
 		writeBody(w, http.StatusOK, []byte(versionBody))
-	default:
-		return false
+		return true
 	}
-	return true
+	return s.serveHealth(w, r)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Path == openapiPath || strings.HasPrefix(r.URL.Path, openapiPath+"/") {
+		return s.serveOpenAPI(w, r)
+	}
+	if wantsAggregated(r) {
+		return s.aggregated(w, r)
+	}
 	if body, ok := s.discovery(r); ok {
 		if r.Method != http.MethodGet {
 			return errMethod()

@@ -158,7 +158,6 @@ func TestPaths(t *testing.T) {
 	a := newAPI(t, apiserver.Options{})
 	a.must("POST", pods, pod("a", ""))
 	for path, code := range map[string]int{
-		"/":                                     404,
 		"/nope":                                 404,
 		"/api/v1/pods":                          200,
 		"/api/v1/pods/":                         200,
