@@ -70,9 +70,12 @@ func servicePorts(s *corev1.Service) any {
 	return or(strings.Join(ports, ","), none)
 }
 
+//lint:ignore SA1019 clients still ask for it
+type endpoints = corev1.Endpoints
+
 func endpointsColumns() []Column {
-	doc := corev1.Endpoints{}.SwaggerDoc() //nolint:staticcheck // clients still ask for it
-	return nameAnd(column("Endpoints", doc["subsets"], of(func(e *corev1.Endpoints) any {
+	doc := endpoints{}.SwaggerDoc()
+	return nameAnd(column("Endpoints", doc["subsets"], of(func(e *endpoints) any {
 		var all []string
 		for _, s := range e.Subsets {
 			for _, p := range s.Ports {

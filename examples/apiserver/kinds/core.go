@@ -87,7 +87,7 @@ func Services() *Kind {
 
 // Endpoints returns the row of v1 Endpoints.
 func Endpoints() *Kind {
-	return typed[corev1.Endpoints](corev1.SchemeGroupVersion, Kind{ //nolint:staticcheck // clients still ask for it
+	return typed[endpoints](corev1.SchemeGroupVersion, Kind{
 		Columns:  endpointsColumns(),
 		Resource: "endpoints", ShortNames: []string{"ep"}, Namespaced: true, CreateOnUpdate: true, Default: on(defaultEndpoints)})
 }

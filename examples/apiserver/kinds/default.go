@@ -85,7 +85,7 @@ func defaultService(s *corev1.Service) {
 	}
 }
 
-func defaultEndpoints(e *corev1.Endpoints) { //nolint:staticcheck // clients still ask for it
+func defaultEndpoints(e *endpoints) {
 	for _, s := range e.Subsets {
 		for i := range s.Ports {
 			fill(&s.Ports[i].Protocol, corev1.ProtocolTCP)
