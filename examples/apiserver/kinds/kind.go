@@ -11,6 +11,8 @@
 //
 //  1. What was decoded and encoded once is encoded to the same bytes ever after.
 //     (TestRecordedObjectsAreStable)
+//  2. The bare form of a recorded object is completed to what was recorded.
+//     (TestDefaultsAsRecorded)
 //
 // # Concurrency
 //
