@@ -12,49 +12,45 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
 
-const jsonType = "application/json"
+const jsonType = kinds.JSON
 
 // gzipFrom is the size in bytes from which the API compresses an answer.
 const gzipFrom = 128 << 10
 
-// acceptable checks that the client takes JSON. The other forms that the API has are not
-// offered; clients name plain JSON as one to fall back to.
-func acceptable(r *http.Request) error {
-	accepts := strings.Join(r.Header.Values("Accept"), ",")
-	if accepts == "" {
-		return nil
+// formsOf returns the forms in which a kind is answered.
+func formsOf(k *kinds.Kind) []string {
+	if k.Custom {
+		return []string{kinds.JSON, kinds.YAML}
 	}
-	for accept := range strings.SplitSeq(accepts, ",") {
-		media, params, err := mime.ParseMediaType(accept)
-		if err != nil || params["as"] != "" {
-			continue
-		}
-		if media == jsonType || media == "application/*" || media == "*/*" {
-			return nil
-		}
-	}
-	return failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"406: Not Acceptable\n\nAvailable representations: "+jsonType)
+	return []string{kinds.JSON, kinds.YAML, kinds.Protobuf}
 }
 
-// readBody reads the JSON that a client sent.
-func readBody(r *http.Request) ([]byte, error) {
+// readBody reads what a client sent, and in which form.
+func readBody(r *http.Request) (form string, data []byte, err error) {
+	form = kinds.JSON
 	if t := r.Header.Get("Content-Type"); t != "" {
-		if media, _, err := mime.ParseMediaType(t); err != nil || media != jsonType {
-			status := failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-				"the body of the request was in an unknown format - accepted media types include: "+jsonType)
-			status.ErrStatus.Details = nil
-			return nil, status
+		if form, _, err = mime.ParseMediaType(t); err != nil {
+			return "", nil, errMediaType(kinds.JSON, kinds.YAML, kinds.Protobuf)
 		}
 	}
-	data, err := io.ReadAll(r.Body)
+	data, err = io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return nil, apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+		return "", nil, apierrors.NewRequestEntityTooLargeError("limit is 3145728")
 	}
-	return data, err
+	return form, data, err
+}
+
+func errMediaType(forms ...string) error {
+	status := failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(forms, ", "))
+	status.ErrStatus.Details = nil
+	return status
 }
 
 func writeText(w http.ResponseWriter, code int, text string) {
@@ -74,12 +70,21 @@ func (s *Server) writeJSON(w http.ResponseWriter, r *http.Request, code int, v a
 	if err != nil {
 		return err
 	}
-	return writeEncoded(w, r, code, data)
+	return writeEncoded(w, r, code, kinds.JSON, data)
 }
 
-// writeEncoded sends JSON, indented when the client is a person's tool, and compressed when it
-// is large and the client takes that.
-func writeEncoded(w http.ResponseWriter, r *http.Request, code int, data []byte) error {
+// writeEncoded sends what is given as JSON: as YAML when that is the form, indented when the
+// client is a person's tool, and compressed when it is large and the client takes that.
+func writeEncoded(w http.ResponseWriter, r *http.Request, code int, form string, data []byte) error {
+	if form == kinds.YAML {
+		data, err := yaml.JSONToYAML(data)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", kinds.YAML)
+		writeBody(w, code, data)
+		return nil
+	}
 	if pretty(r) {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, data, "", "  "); err != nil {
@@ -89,7 +94,7 @@ func writeEncoded(w http.ResponseWriter, r *http.Request, code int, data []byte)
 	} else {
 		data = append(data, '\n')
 	}
-	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Type", form)
 	if len(data) < gzipFrom || r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		writeBody(w, code, data)
 		return nil

@@ -1,11 +1,17 @@
 package apiserver
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/openapi"
 )
 
 // versionBody is the answer to /version. Clients read gitVersion, as that of the API whose
@@ -27,11 +33,13 @@ const versionBody = `{
 func (s *Server) discovery(r *http.Request) (any, bool) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
+	case r.URL.Path == "/":
+		return s.root(), true
 	case parts[0] == "api" && len(parts) == 1:
 		return metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: s.versions(""),
 			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
-				{ClientCIDR: "0.0.0.0/0", ServerAddress: strings.TrimPrefix(s.url, "http://")}},
+				{ClientCIDR: "0.0.0.0/0", ServerAddress: hostOf(s.url)}},
 		}, true
 	case parts[0] == "api" && len(parts) == 2:
 		return s.resources(schema.GroupVersion{Version: parts[1]})
@@ -83,20 +91,50 @@ func (s *Server) resources(gv schema.GroupVersion) (any, bool) {
 	if gv.Group != "" {
 		list.APIVersion = "v1"
 	}
-	for _, k := range s.options.Kinds {
-		if k.Group != gv.Group || k.Version != gv.Version {
-			continue
-		}
+	for _, k := range s.kindsOf(gv) {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: k.Resource, SingularName: k.Singular, Namespaced: k.Namespaced, Kind: k.Kind,
 			ShortNames: k.ShortNames, Categories: k.Categories,
-			Verbs: metav1.Verbs{"create", "delete", "get", "list", "update", "watch"},
+			Verbs: k.Verbs(), StorageVersionHash: storageVersionHash(k),
 		})
-		if k.CopyStatus != nil {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: k.Resource + "/status", Namespaced: k.Namespaced, Kind: k.Kind, Verbs: metav1.Verbs{"get", "update"},
-			})
+		for _, sub := range k.Subresources() {
+			resource := metav1.APIResource{
+				Name: k.Resource + "/" + sub.Name, Namespaced: k.Namespaced, Kind: sub.GroupVersionKind.Kind, Verbs: sub.Verbs,
+			}
+			if gv := sub.GroupVersionKind.GroupVersion(); gv != k.GroupVersionKind().GroupVersion() {
+				resource.Group, resource.Version = gv.Group, gv.Version
+			}
+			list.APIResources = append(list.APIResources, resource)
 		}
 	}
 	return list, len(list.APIResources) > 0
+}
+
+// root lists the paths that there are.
+func (s *Server) root() metav1.RootPaths {
+	paths := []string{"/api", "/apis", "/healthz", "/livez", openapiPath, "/readyz", "/version"}
+	for _, gv := range s.options.Kinds.GroupVersions() {
+		paths = append(paths, "/"+openapi.Name(gv))
+		if gv.Group != "" {
+			paths = append(paths, "/apis/"+gv.Group)
+		}
+	}
+	for _, endpoint := range []string{"healthz", "livez", "readyz"} {
+		for _, c := range s.checks(endpoint) {
+			paths = append(paths, "/"+endpoint+"/"+c.name)
+		}
+	}
+	slices.Sort(paths)
+	return metav1.RootPaths{Paths: slices.Compact(paths)}
+}
+
+func hostOf(address string) string {
+	_, host, _ := strings.Cut(address, "://")
+	return host
+}
+
+// storageVersionHash tells clients whether two names of a kind are for the same objects in storage.
+func storageVersionHash(k *kinds.Kind) string {
+	sum := sha256.Sum256([]byte(k.Group + "/" + k.Version + "/" + k.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
 }

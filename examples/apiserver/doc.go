@@ -8,10 +8,11 @@
 //	defer server.Close()
 //	pods, err := rest.New[*corev1.Pod](server.URL()+"/api/v1/pods", rest.Options{})
 //
-// The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: pods,
-// nodes, config maps, namespaces, and a custom kind, Widget. For each there are create, get,
-// list, update (with a status subresource where the kind has one), delete and watch, in JSON.
-// What it does not offer it refuses: patch, dry run, protobuf, tables.
+// The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: what the
+// controllers of a cluster live on, and a custom kind, Widget. For each there are create, get,
+// list, update, patch (JSON, merge, strategic and server-side apply), delete and watch, the
+// subresources status, scale, binding and finalize where a kind has them, in JSON, YAML and, but
+// for watches, protobuf. What it does not offer it refuses.
 //
 // # Guarantees
 //
@@ -35,9 +36,19 @@
 //     (TestWatchTimeouts, TestBookmarks, TestCloseEndsWatchesCleanly, TestSlowWatchIsCutOff)
 //  10. What was answered survives a crash when a data directory was given, versions go on, and so do watches, without
 //     a list. (TestKilledServerKeepsTheData, TestKilledUnderLoad)
-//  11. It passes the suite that the fake of this library passes, read through reflector/rest.
+//  11. Defaults, managed fields and what apply makes of them are as recorded.
+//     (TestManagedFieldsAsRecorded, TestServerSideApply; package kinds has TestDefaultsAsRecorded)
+//  12. A dry run answers as the write would, and changes nothing. (TestDryRun)
+//  13. It passes the suite that the fake of this library passes, read through reflector/rest.
 //     (TestConformanceConfigMaps, TestConformanceWidgets)
-//  12. client-go's informer, this library's and etcd agree when writers rest, whatever was cut off or compacted
+//  14. Lists, objects and watches come as tables or as metadata alone for who asks for that, with
+//     the columns that the real server was recorded to show. (TestTables, TestTableWatch,
+//     TestPartialMetadata)
+//  15. Discovery, in both forms, says of each resource what the real server was recorded to say.
+//     (TestRecordedDiscovery, TestAggregatedDiscovery)
+//  16. A server without its etcd is not healthy. (TestUnhealthy)
+//  17. kubectl can do with it what README.md says. (TestKubectlCommands)
+//  18. client-go's informer, this library's and etcd agree when writers rest, whatever was cut off or compacted
 //     meanwhile. (TestSoak)
 //
 // # Concurrency

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
 )
@@ -34,24 +37,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveText answers what is no API object.
 func (s *Server) serveText(w http.ResponseWriter, r *http.Request) bool {
-	switch r.URL.Path {
-	case "/healthz", "/livez", "/readyz":
-		writeText(w, http.StatusOK, "ok")
-	case "/version":
+	if r.URL.Path == "/version" {
 		w.Header().Set("Content-Type", jsonType)
 		writeBody(w, http.StatusOK, []byte(versionBody))
-	default:
-		return false
+		return true
 	}
-	return true
+	return s.serveHealth(w, r)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Path == openapiPath || strings.HasPrefix(r.URL.Path, openapiPath+"/") {
+		return s.serveOpenAPI(w, r)
+	}
+	if wantsAggregated(r) {
+		return s.aggregated(w, r)
+	}
 	if body, ok := s.discovery(r); ok {
 		if r.Method != http.MethodGet {
 			return errMethod()
 		}
-		if err := acceptable(r); err != nil {
+		if _, err := viewOf(r); err != nil {
 			return err
 		}
 		return s.writeJSON(w, r, http.StatusOK, body)
@@ -61,14 +66,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		return errNoPath
 	}
 	k, ok := s.options.Kinds.Find(p.group, p.version, p.resource)
-	if !ok || p.subresource != "" && (p.subresource != "status" || k.CopyStatus == nil) ||
+	if !ok || p.subresource != "" && !hasSubresource(k, p.subresource) ||
 		k.Namespaced && p.name != "" && p.namespace == "" || !k.Namespaced && p.namespace != "" {
 		return errNoResource()
 	}
-	if err := acceptable(r); err != nil {
+	t := registry.Target{Kind: k, Namespace: p.namespace, Name: p.name, Subresource: p.subresource}
+	if _, err := viewOf(r, formsOf(t.Shown())...); err != nil {
 		return err
 	}
-	t := registry.Target{Kind: k, Namespace: p.namespace, Name: p.name, Status: p.subresource != ""}
 	o, err := listOptions(r, p)
 	if err != nil {
 		return err
@@ -98,14 +103,34 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, t registry.Targe
 		return s.list(w, r, t)
 	case t.Name == "" && r.Method == http.MethodPost && (t.Namespace != "" || !t.Kind.Namespaced):
 		return s.create(w, r, t)
-	case t.Name != "" && r.Method == http.MethodGet:
+	case t.Name != "" && r.Method == http.MethodGet && allowed(t, "get"):
 		return s.get(w, r, t)
-	case t.Name != "" && r.Method == http.MethodPut:
+	case t.Name != "" && r.Method == http.MethodPut && allowed(t, "update"):
 		return s.update(w, r, t)
-	case t.Name != "" && r.Method == http.MethodDelete && !t.Status:
+	case t.Name != "" && r.Method == http.MethodPatch && allowed(t, "patch"):
+		return s.patch(w, r, t)
+	case t.Name != "" && r.Method == http.MethodDelete && t.Subresource == "":
 		return s.delete(w, r, t)
+	case t.Name == "" && r.Method == http.MethodDelete && !t.Kind.NoDeleteCollection && (t.Namespace != "" || !t.Kind.Namespaced):
+		return s.deleteCollection(w, r, t)
+	case t.Subresource == "binding" && r.Method == http.MethodPost:
+		return s.bind(w, r, t)
 	}
 	return errMethod()
+}
+
+func hasSubresource(k *kinds.Kind, name string) bool {
+	return slices.ContainsFunc(k.Subresources(), func(s kinds.Subresource) bool { return s.Name == name })
+}
+
+// allowed reports whether something can be done with a subresource; with an object all can.
+func allowed(t registry.Target, verb string) bool {
+	for _, s := range t.Kind.Subresources() {
+		if s.Name == t.Subresource {
+			return slices.Contains(s.Verbs, verb)
+		}
+	}
+	return true
 }
 
 // withTimeout runs an answer with the deadline that the client gave by ?timeout=.

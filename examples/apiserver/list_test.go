@@ -168,7 +168,7 @@ func TestContinueExpires(t *testing.T) {
 func TestSelectors(t *testing.T) {
 	a := newAPI(t, apiserver.Options{})
 	a.must("POST", pods, pod("free", ""))
-	a.must("POST", pods, `{"metadata":{"name":"bound","labels":{"a":"1","e":""}},"spec":{"nodeName":"n","containers":[{"name":"c"}]}}`)
+	a.must("POST", pods, `{"metadata":{"name":"bound","labels":{"a":"1","e":""}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
 	a.must("PUT", pods+"/bound/status", pod("bound", `},"status":{"phase":"Running"`))
 	a.must("POST", widgets, widget("w", ""))
 	for query, want := range map[string][]string{

@@ -16,8 +16,8 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 )
 
-// writeList sends a list piece by piece, so that it is never in memory as a whole unless a person reads it.
-func writeList(w http.ResponseWriter, r *http.Request, k *kinds.Kind, list registry.List) error {
+// sendList sends a list piece by piece, so that it is never in memory as a whole unless a person reads it.
+func sendList(w http.ResponseWriter, r *http.Request, k *kinds.Kind, list registry.List, form string) error {
 	size := 0
 	for _, o := range list.Objects {
 		item, err := o.JSON()
@@ -26,12 +26,12 @@ func writeList(w http.ResponseWriter, r *http.Request, k *kinds.Kind, list regis
 		}
 		size += len(item) + 1
 	}
-	if pretty(r) {
+	if form == kinds.YAML || pretty(r) {
 		var whole bytes.Buffer
 		if err := encodeList(&whole, k, list); err != nil {
 			return err
 		}
-		return writeEncoded(w, r, http.StatusOK, bytes.TrimSuffix(whole.Bytes(), []byte{'\n'}))
+		return writeEncoded(w, r, http.StatusOK, form, bytes.TrimSuffix(whole.Bytes(), []byte{'\n'}))
 	}
 	w.Header().Set("Content-Type", jsonType)
 	if size < gzipFrom || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

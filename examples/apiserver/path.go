@@ -33,7 +33,7 @@ func parsePath(s string) (path, bool) {
 	if parts[0] == "watch" && len(parts) > 1 {
 		p.watch, parts = true, parts[1:]
 	}
-	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" {
+	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
 		p.namespace, parts = parts[1], parts[2:]
 	}
 	if len(parts) > 3 {

@@ -32,6 +32,8 @@ type Server struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	close   func() error
+	// descriptions are those of the kinds in OpenAPI, by name.
+	descriptions func() (map[string]described, error)
 
 	mu sync.Mutex
 	// connections are guarded by mu.
@@ -47,6 +49,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{options: o, connections: make(map[net.Conn]struct{})}
 	s.close = sync.OnceValue(s.shutdown)
+	s.descriptions = sync.OnceValues(s.describe)
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("apiserver: start: %w", err), s.Close())
 	}

@@ -17,6 +17,8 @@ func TestRecordedStatuses(t *testing.T) {
 	a.must("POST", "/api/v1/namespaces/w4/configmaps", configMap("s", ""))
 	a.must("POST", "/api/v1/namespaces/wire/configmaps", configMap("old", ""))
 	a.must("PUT", "/api/v1/namespaces/w4/configmaps/s", configMap("s", `,"labels":{"a":"b"}`))
+	require.Equal(t, 201, a.do("PATCH", "/api/v1/namespaces/w4/configmaps/ssa?fieldManager=m1", `{"apiVersion":"v1","kind":"ConfigMap","data":{"x":"1"}}`,
+		"Content-Type", "application/apply-patch+yaml").code)
 	require.NoError(t, a.server.Compact(t.Context()))
 
 	for file, c := range map[string]struct {
@@ -40,6 +42,11 @@ func TestRecordedStatuses(t *testing.T) {
 			`{"metadata":{"name":"Bad_Name!","labels":{"ключ":"значение"}},"spec":{}}`, nil},
 		"status-422-customresource.json": {422, "POST", "/apis/wire.example.com/v1/namespaces/wire/widgets",
 			`{"kind":"Widget","apiVersion":"wire.example.com/v1","metadata":{"name":"bad"},"spec":{"color":"pink","size":1000}}`, nil},
+		"status-409-apply-conflict.json": {409, "PATCH", "/api/v1/namespaces/w4/configmaps/ssa?fieldManager=m9",
+			`{"apiVersion":"v1","kind":"ConfigMap","data":{"x":"9"}}`, []string{"Content-Type", "application/apply-patch+yaml"}},
+		"status-415-patch.json": {415, "PATCH", "/api/v1/namespaces/w4/configmaps/s", `{}`, []string{"Content-Type", "application/json"}},
+		"status-422-json-patch-test.json": {422, "PATCH", "/api/v1/namespaces/w4/configmaps/s",
+			`[{"op":"test","path":"/metadata/name","value":"x"}]`, []string{"Content-Type", "application/json-patch+json"}},
 		"status-422-list-options.json":  {422, "GET", "/api/v1/namespaces/wire/pods?resourceVersionMatch=Exact", "", nil},
 		"status-422-watch-options.json": {422, "GET", "/api/v1/namespaces/wire/pods?watch=true&sendInitialEvents=true", "", nil},
 		"status-500-rv-on-create.json":  {500, "POST", "/api/v1/namespaces/w4/configmaps", configMap("x", `,"resourceVersion":"5"`), nil},
@@ -75,9 +82,13 @@ func TestNegotiation(t *testing.T) {
 		"*/*":                                 200,
 		"text/html":                           406,
 		"application/json;q=0.5, text/html":   200,
-		"application/vnd.kubernetes.protobuf": 406,
+		"application/vnd.kubernetes.protobuf": 200,
+		"application/cbor":                    406,
+		"application/yaml":                    200,
 		"application/vnd.kubernetes.protobuf,application/json":                 200,
-		"application/json;as=Table;v=v1;g=meta.k8s.io":                         406,
+		"application/json;as=Table;v=v1;g=meta.k8s.io":                         200,
+		"application/json;as=Table;v=v2;g=meta.k8s.io":                         406,
+		"application/json;as=Table;v=v2;g=meta.k8s.io,application/json":        200,
 		"application/json;as=Table;v=v1;g=meta.k8s.io,application/json":        200,
 		"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList": 406,
 	} {
@@ -87,15 +98,21 @@ func TestNegotiation(t *testing.T) {
 			want := recorded(t, "status-406.json")
 			o := got.object(t)
 			require.Contains(t, want, o.Reason)
-			require.Contains(t, o.Message, "406: Not Acceptable\n\nAvailable representations: application/json")
+			if strings.Contains(accept, "application/json") {
+				require.Contains(t, o.Message, "only the following media types are accepted: application/json")
+			} else {
+				require.Contains(t, o.Message, "406: Not Acceptable\n\nAvailable representations: application/json")
+			}
 		}
 	}
 	require.Equal(t, 406, a.do("GET", "/apis", "", "Accept", "text/html").code)
 	require.Equal(t, 405, a.do("POST", "/apis", "").code)
 
-	got := a.do("POST", configMaps, configMap("a", ""), "Content-Type", "application/vnd.kubernetes.protobuf")
+	got := a.do("POST", configMaps, configMap("a", ""), "Content-Type", "text/plain")
 	require.Equal(t, 415, got.code)
-	require.Equal(t, "UnsupportedMediaType", got.object(t).Reason)
+	require.JSONEq(t, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the body of the request was in an unknown `+
+		`format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf",`+
+		`"reason":"UnsupportedMediaType","code":415}`, got.body)
 	require.Equal(t, 201, a.do("POST", configMaps, configMap("a", ""), "Content-Type", "application/json; charset=utf-8").code)
 }
 
@@ -141,7 +158,6 @@ func TestPaths(t *testing.T) {
 	a := newAPI(t, apiserver.Options{})
 	a.must("POST", pods, pod("a", ""))
 	for path, code := range map[string]int{
-		"/":                                     404,
 		"/nope":                                 404,
 		"/api/v1/pods":                          200,
 		"/api/v1/pods/":                         200,
@@ -171,7 +187,7 @@ func TestPaths(t *testing.T) {
 	} {
 		require.Equal(t, code, a.do("GET", path, "").code, path)
 	}
-	for _, method := range []string{"HEAD", "OPTIONS", "PATCH", "POST"} {
+	for _, method := range []string{"HEAD", "OPTIONS", "POST"} {
 		require.Equal(t, 405, a.do(method, pods+"/a", "").code, method)
 	}
 	require.Equal(t, 405, a.do("POST", "/api/v1/pods", pod("b", "")).code)

@@ -1,11 +1,9 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"net/http"
-	"strconv"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
@@ -16,7 +14,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, t registry.Target) 
 	if err != nil {
 		return err
 	}
-	return writeObject(w, r, http.StatusOK, t.Kind, o)
+	return s.writeObject(w, r, http.StatusOK, t.Shown(), o)
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request, t registry.Target) error {
@@ -28,107 +26,59 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, t registry.Target)
 	if err != nil {
 		return err
 	}
-	return writeList(w, r, t.Kind, list)
+	return s.writeList(w, r, t.Kind, list)
 }
 
-func (s *Server) create(w http.ResponseWriter, r *http.Request, t registry.Target) error {
-	o, err := readObject(r, t.Kind)
+// writeList sends a list in the form that the client prefers.
+func (s *Server) writeList(w http.ResponseWriter, r *http.Request, k *kinds.Kind, list registry.List) error {
+	v, err := viewOf(r, formsOf(k)...)
+	switch {
+	case err != nil:
+		return err
+	case v.as == "" && v.media != kinds.Protobuf:
+		return sendList(w, r, k, list, v.media)
+	}
+	objects, err := list.Decode()
 	if err != nil {
 		return err
 	}
-	created, err := s.registry.Create(r.Context(), t, o)
-	if err != nil {
-		return err
-	}
-	return writeObject(w, r, http.StatusCreated, t.Kind, created)
-}
-
-func (s *Server) update(w http.ResponseWriter, r *http.Request, t registry.Target) error {
-	o, err := readObject(r, t.Kind)
-	if err != nil {
-		return err
-	}
-	updated, err := s.registry.Update(r.Context(), t, o)
-	if err != nil {
-		return err
-	}
-	return writeObject(w, r, http.StatusOK, t.Kind, updated)
-}
-
-func (s *Server) delete(w http.ResponseWriter, r *http.Request, t registry.Target) error {
-	o, err := deleteOptions(r)
-	if err != nil {
-		return err
-	}
-	last, gone, err := s.registry.Delete(r.Context(), t, o)
-	if err != nil {
-		return err
-	}
-	if !gone {
-		return writeObject(w, r, http.StatusOK, t.Kind, last)
-	}
-	return s.writeJSON(w, r, http.StatusOK, metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
-		Status:   metav1.StatusSuccess,
-		Details: &metav1.StatusDetails{
-			Name: t.Name, Group: t.Kind.Group, Kind: t.Kind.Resource, UID: last.GetUID(),
-		},
-	})
-}
-
-// deleteOptions reads the options of a delete, which stand in the body or in the query.
-func deleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
-	var o metav1.DeleteOptions
-	data, err := readBody(r)
-	if err != nil {
-		return o, err
-	}
-	if len(data) > 0 {
-		if err := json.Unmarshal(data, &o); err != nil {
-			return o, badRequest("%v", err)
-		}
-	} else if g := r.URL.Query().Get("gracePeriodSeconds"); g != "" {
-		grace, err := strconv.ParseInt(g, 10, 64)
+	if v.media == kinds.Protobuf {
+		o, err := k.List(objects, list.Meta)
 		if err != nil {
-			return o, badRequest("%v", err)
+			return err
 		}
-		o.GracePeriodSeconds = &grace
+		return writeProtobuf(w, http.StatusOK, k, o)
 	}
-	if len(o.DryRun) > 0 {
-		return o, errDryRun()
-	}
-	return o, refuseDryRun(r)
-}
-
-// refuseDryRun refuses what this server would otherwise really do.
-func refuseDryRun(r *http.Request) error {
-	if r.URL.Query().Has("dryRun") {
-		return errDryRun()
-	}
-	return nil
-}
-
-func errDryRun() error { return badRequest("this server does not offer dryRun") }
-
-func readObject(r *http.Request, k *kinds.Kind) (kinds.Object, error) {
-	if err := refuseDryRun(r); err != nil {
-		return nil, err
-	}
-	data, err := readBody(r)
-	if err != nil {
-		return nil, err
-	}
-	o, err := k.Decode(data)
-	if err != nil {
-		return nil, badRequest("%v", err)
-	}
-	return o, nil
-}
-
-func writeObject(w http.ResponseWriter, r *http.Request, code int, k *kinds.Kind, o kinds.Object) error {
-	data, err := k.Encode(o)
+	data, err := v.encodeList(k, objects, list.Meta, s.options.Clock.Now())
 	if err != nil {
 		return err
 	}
-	return writeEncoded(w, r, code, data)
+	return writeEncoded(w, r, http.StatusOK, v.media, data)
+}
+
+// writeObject sends an object of a kind in the form that the client prefers.
+func (s *Server) writeObject(w http.ResponseWriter, r *http.Request, code int, k *kinds.Kind, o kinds.Object) error {
+	v, err := viewOf(r, formsOf(k)...)
+	if err != nil {
+		return err
+	}
+	if v.media == kinds.Protobuf {
+		o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind())
+		return writeProtobuf(w, code, k, o)
+	}
+	data, err := v.encode(k, o, s.options.Clock.Now())
+	if err != nil {
+		return err
+	}
+	return writeEncoded(w, r, code, v.media, data)
+}
+
+func writeProtobuf(w http.ResponseWriter, code int, k *kinds.Kind, o runtime.Object) error {
+	data, err := k.EncodeProtobuf(o)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", kinds.Protobuf)
+	writeBody(w, code, data)
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
 )
@@ -34,12 +35,17 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t registry.Target
 	defer cancel(nil)
 	stopClosing := context.AfterFunc(s.closing, func() { cancel(errClosing) })
 	defer stopClosing()
+	v, err := viewOf(r)
+	if err != nil {
+		return err
+	}
 	registered, err := s.registry.NewWatch(ctx, t, o)
 	if err != nil {
 		return err
 	}
 	stream := &stream{
 		writer: w, control: http.NewResponseController(w), slow: s.options.SlowWatch, target: t, watch: registered,
+		view: v, now: s.options.Clock.Now,
 	}
 	timeout := s.watchTimeout(o)
 	if timeout <= 0 {
@@ -129,6 +135,10 @@ type stream struct {
 	slow    time.Duration
 	target  registry.Target
 	watch   *registry.Watch
+	view    view
+	now     func() time.Time
+	// named is set once the columns of a table have been named.
+	named bool
 	// due is set when a bookmark is to follow the next batch.
 	due atomic.Bool
 }
@@ -155,13 +165,11 @@ func (s *stream) send(b registry.Batch) error {
 			frames.Put(buffer)
 		}
 	}()
-	head := s.target.Kind.Head()
 	for _, event := range events {
-		item, err := event.Object.JSON()
-		if err != nil {
+		var err error
+		if out, err = s.append(out, event); err != nil {
 			return err
 		}
-		out = appendFrame(out, event.Type, head, item[1:])
 		if len(out) >= frameSize {
 			if err := s.write(out); err != nil {
 				return err
@@ -175,6 +183,26 @@ func (s *stream) send(b registry.Batch) error {
 	return s.flush()
 }
 
+// append appends an event as the client wants to see it.
+func (s *stream) append(to []byte, e registry.Event) ([]byte, error) {
+	if s.view.as == "" {
+		item, err := e.Object.JSON()
+		if err != nil {
+			return to, err
+		}
+		return appendFrame(to, e.Type, s.target.Kind.Head(), item[1:]), nil
+	}
+	object, err := e.Object.Object()
+	if err != nil {
+		return to, err
+	}
+	data, err := s.encode(object)
+	if err != nil {
+		return to, err
+	}
+	return appendFrame(to, e.Type, "", data), nil
+}
+
 // appendFrame appends one line: head and rest make up the object.
 func appendFrame(to []byte, t watch.EventType, head string, rest []byte) []byte {
 	to = append(to, `{"type":"`...)
@@ -183,6 +211,20 @@ func appendFrame(to []byte, t watch.EventType, head string, rest []byte) []byte 
 	to = append(to, head...)
 	to = append(to, rest...)
 	return append(to, "}\n"...)
+}
+
+// encode writes an object as the client wants to see it. A list of metadata cannot be made of an
+// event: as with the real server such a watch has no events, and ends with the first.
+func (s *stream) encode(o kinds.Object) ([]byte, error) {
+	switch s.view.as {
+	case asList:
+		return nil, errPlannedEnd
+	case asTable:
+		named := s.named
+		s.named = true
+		return s.view.table(s.target.Kind, []kinds.Object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()}, !named, s.now())
+	}
+	return s.view.encode(s.target.Kind, o, s.now())
 }
 
 func (s *stream) sendStatus(status metav1.Status) error {

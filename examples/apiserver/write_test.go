@@ -49,7 +49,7 @@ func TestCreate(t *testing.T) {
 	require.Equal(t, 404, missing.code)
 	require.Equal(t, `namespaces "nope" not found`, missing.object(t).Message)
 	require.Equal(t, 400, a.do("POST", widgets, configMap("x", "")).code, "custom kinds must be named")
-	require.Equal(t, 400, a.do("POST", configMaps+"?dryRun=All", configMap("x", "")).code)
+	require.Equal(t, 201, a.do("POST", configMaps+"?dryRun=All", configMap("x", "")).code)
 	require.Equal(t, 404, a.do("GET", configMaps+"/x", "").code, "a dry run leaves nothing")
 }
 
@@ -156,8 +156,9 @@ func TestDeletionRules(t *testing.T) {
 		t.Run(r.rule, r.test)
 	}
 	require.Equal(t, 400, a.do("DELETE", configMaps+"/fresh", `{`).code)
-	require.Equal(t, 400, a.do("DELETE", configMaps+"/fresh", `{"dryRun":["All"]}`).code)
-	require.Equal(t, 400, a.do("DELETE", configMaps+"/fresh?dryRun=All", "").code)
+	require.Equal(t, 200, a.do("DELETE", configMaps+"/fresh", `{"dryRun":["All"]}`).code)
+	require.Equal(t, 200, a.do("DELETE", configMaps+"/fresh?dryRun=All", "").code)
+	require.Equal(t, 422, a.do("DELETE", configMaps+"/fresh?dryRun=true", "").code)
 	require.Equal(t, 400, a.do("DELETE", configMaps+"/fresh?gracePeriodSeconds=x", "").code)
 }
 
@@ -273,7 +274,7 @@ func TestGracefulDeletion(t *testing.T) {
 	}
 	require.Equal(t, older(t, start, -8), last.Metadata.ResourceVersion)
 
-	a.must("POST", pods, `{"metadata":{"name":"held","finalizers":["example.com/a"]},"spec":{"containers":[{"name":"c"}]}}`)
+	a.must("POST", pods, `{"metadata":{"name":"held","finalizers":["example.com/a"]},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	a.must("DELETE", pods+"/held", "")
 	require.Equal(t, []string{"example.com/a"}, a.must("GET", pods+"/held", "").Metadata.Finalizers)
 }

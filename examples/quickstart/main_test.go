@@ -52,7 +52,7 @@ func TestCompareTellsDifferences(t *testing.T) {
 	writer := &api{url: server.URL() + "/api/v1/namespaces/wire/pods", client: client}
 	require.NoError(t, writer.do(t.Context(), http.MethodPost, "", map[string]any{
 		"metadata": map[string]any{"name": "held"},
-		"spec":     map[string]any{"containers": []any{map[string]any{"name": "c"}}},
+		"spec":     map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}},
 	}, nil))
 	var out bytes.Buffer
 	d := &demo{out: &out, seen: make(chan string, 100), network: network{next: &http.Transport{}}}

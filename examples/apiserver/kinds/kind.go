@@ -11,6 +11,8 @@
 //
 //  1. What was decoded and encoded once is encoded to the same bytes ever after.
 //     (TestRecordedObjectsAreStable)
+//  2. The bare form of a recorded object is completed to what was recorded.
+//     (TestDefaultsAsRecorded)
 //
 // # Concurrency
 //
@@ -24,14 +26,14 @@ package kinds
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -56,10 +58,27 @@ type Kind struct {
 	// Custom kinds are written in alphabetical order of fields, with their kind in lists.
 	Custom bool
 
+	// CreateOnUpdate says that an update of what is not there creates it.
+	CreateOnUpdate bool
+	// NoDeleteCollection says that objects are deleted one by one only.
+	NoDeleteCollection bool
+
 	// New returns an empty object. Nil: an unstructured one.
 	New func() Object
-	// Default fills in what a client may leave out. Nil: nothing.
+	// Types knows the structure of the kind, by which fields get owners. Nil: that of the Go
+	// type, or what can be guessed of a custom kind.
+	Types managedfields.TypeConverter
+	// Orphans says that what an object owns stays when a delete says nothing about it.
+	Orphans bool
+	// Name finds what is wrong with a name, or with the beginning of a generated one. Nil: it
+	// must be a DNS subdomain.
+	Name func(name string, prefix bool) []string
+	// Default fills in what a client may leave out; it is then as if the client had said so.
+	// Nil: nothing.
 	Default func(Object)
+	// Prepare sets what the server decides, not the client, before next takes the place of old;
+	// old is nil when the object is new. Nil: nothing.
+	Prepare func(next, old Object)
 	// Check finds what is wrong beside the metadata. Nil: nothing.
 	Check func(Object) field.ErrorList
 	// Spec returns the part whose change makes a new generation. Nil: no generation is kept.
@@ -69,9 +88,69 @@ type Kind struct {
 	CopyStatus func(to, from Object)
 	// Fields returns the fields that can be selected by, beside name and namespace. Nil: none.
 	Fields func(Object) map[string]string
+	// Columns are what people see of the objects. Nil: their names and when they were created.
+	Columns []Column
+	// RowConditions says more about an object's row. Nil: nothing.
+	RowConditions func(Object) []metav1.TableRowCondition
+	// Scale returns how many copies an object asks for. Nil: the kind has no scale subresource.
+	Scale func(Object) Scale
+	// Holds reports whether something beside finalizers and grace keeps an object that is to be
+	// deleted. Nil: nothing does.
+	Holds func(Object) bool
+	// Mark notes in the object, beside the time, that it is to be deleted. It has no grace
+	// period then. Nil: nothing.
+	Mark func(Object)
 	// Grace returns for how many seconds an object lives on after a delete that asks for so
 	// many, or doesn't say. Nil: deletes are never graceful.
 	Grace func(o Object, asked *int64) int64
+}
+
+// Scale is what the scale subresource shows of an object.
+type Scale struct {
+	// Replicas points to the field for the number that is wanted.
+	Replicas **int32
+	// Current is the number that there is.
+	Current int32
+	// Selector selects the copies. It may be nil.
+	Selector *metav1.LabelSelector
+}
+
+// Verbs returns what can be done with objects of the kind, sorted.
+func (k *Kind) Verbs() []string {
+	verbs := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	if k.NoDeleteCollection {
+		verbs = slices.Delete(verbs, 2, 3)
+	}
+	return verbs
+}
+
+// Subresource is what stands below the name of an object in a path.
+type Subresource struct {
+	// Name is the last part of the path, such as "status".
+	Name string
+	// GroupVersionKind is the type of what is read and written.
+	GroupVersionKind schema.GroupVersionKind
+	// Verbs are what can be done with it, sorted.
+	Verbs []string
+}
+
+// Subresources returns what the kind has, sorted by name.
+func (k *Kind) Subresources() []Subresource {
+	var all []Subresource
+	if k.Group == "" && k.Resource == "pods" {
+		all = append(all, Subresource{"binding", schema.GroupVersionKind{Version: "v1", Kind: "Binding"}, []string{"create"}})
+	}
+	if k.Group == "" && k.Resource == "namespaces" {
+		all = append(all, Subresource{"finalize", k.GroupVersionKind(), []string{"update"}})
+	}
+	verbs := []string{"get", "patch", "update"}
+	if k.Scale != nil {
+		all = append(all, Subresource{"scale", schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, verbs})
+	}
+	if k.CopyStatus != nil {
+		all = append(all, Subresource{"status", k.GroupVersionKind(), verbs})
+	}
+	return all
 }
 
 // GroupResource returns the name that error messages use.
@@ -94,56 +173,6 @@ func (k *Kind) Empty(named bool) Object {
 		o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind())
 	}
 	return o
-}
-
-// Decode reads an object that a client sent. Its kind may be left out, but for custom kinds;
-// another kind is refused.
-func (k *Kind) Decode(data []byte) (Object, error) {
-	o := k.Empty(false)
-	var head metav1.TypeMeta
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
-	}
-	if k.Custom && head.Kind == "" {
-		return nil, fmt.Errorf("Object 'Kind' is missing in '%s'", data)
-	}
-	want := k.GroupVersionKind()
-	if head.Kind != "" && head.Kind != want.Kind || head.APIVersion != "" && head.APIVersion != want.GroupVersion().String() {
-		return nil, fmt.Errorf("the kind %q of %q in the data does not match the expected %q of %q",
-			head.Kind, head.APIVersion, want.Kind, want.GroupVersion())
-	}
-	if err := k.decode(data, o); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
-
-// DecodeStored reads an object that [Kind.EncodeStored] wrote, and gives it the version.
-func (k *Kind) DecodeStored(data []byte, version string) (Object, error) {
-	o := k.Empty(false)
-	if err := k.decode(data, o); err != nil {
-		return nil, fmt.Errorf("stored %s: %w", k.Resource, err)
-	}
-	o.SetResourceVersion(version)
-	return o, nil
-}
-
-func (k *Kind) decode(data []byte, o Object) error {
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		if err := kjson.Unmarshal(data, &u.Object); err != nil {
-			return err
-		}
-		if _, ok := u.Object["metadata"].(map[string]any); !ok {
-			u.Object["metadata"] = map[string]any{}
-		}
-		return nil
-	}
-	if err := kjson.Unmarshal(data, o); err != nil {
-		return err
-	}
-	// The kind of a built-in object is in the row alone.
-	o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return nil
 }
 
 // EncodeStored writes an object as it is stored: without its version.

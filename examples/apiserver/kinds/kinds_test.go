@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,7 +140,12 @@ func TestGrace(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	table := kinds.Table()
-	require.Equal(t, []schema.GroupVersion{{Version: "v1"}, {Group: "wire.example.com", Version: "v1"}}, table.GroupVersions())
+	require.Contains(t, table.GroupVersions(), schema.GroupVersion{Group: "wire.example.com", Version: "v1"})
+	for _, k := range table {
+		found, ok := table.Find(k.Group, k.Version, k.Resource)
+		require.True(t, ok && found == k, k.Resource)
+		require.Equal(t, strings.ToLower(k.Kind), k.Singular)
+	}
 	kind, ok := table.Find("wire.example.com", "v1", "widgets")
 	require.True(t, ok)
 	require.Equal(t, "Widget", kind.Kind)
@@ -164,6 +170,12 @@ func ExampleKinds() {
 		fmt.Println(gv)
 	}
 	// Output:
+	// apps/v1
+	// autoscaling/v2
+	// batch/v1
+	// coordination.k8s.io/v1
+	// discovery.k8s.io/v1
+	// rbac.authorization.k8s.io/v1
 	// v1
 	// wire.example.com/v1
 }
@@ -176,10 +188,11 @@ func TestStatusAndDefaults(t *testing.T) {
 	}{
 		{kinds.Pods(), `{"metadata":{"name":"a"},"spec":{"containers":null,"nodeName":"n"},"status":{"phase":"Running"}}`,
 			`{"metadata":{},"spec":{"containers":null},"status":{"phase":"Running"}}`,
-			`{"metadata":{},"spec":{"containers":null},"status":{"phase":"Pending"}}`},
+			`{"metadata":{},"spec":{"containers":null,"restartPolicy":"Always","terminationGracePeriodSeconds":30,
+				"dnsPolicy":"ClusterFirst","securityContext":{},"schedulerName":"default-scheduler","enableServiceLinks":true},"status":{}}`},
 		{kinds.Namespaces(), `{"metadata":{"name":"a"},"status":{"phase":"Terminating"}}`,
 			`{"metadata":{},"spec":{},"status":{"phase":"Terminating"}}`,
-			`{"metadata":{"labels":{"kubernetes.io/metadata.name":""}},"spec":{},"status":{"phase":"Active"}}`},
+			`{"metadata":{"labels":{"kubernetes.io/metadata.name":""}},"spec":{},"status":{}}`},
 		{kinds.Nodes(), `{"metadata":{"name":"a"},"spec":{"podCIDR":"x"},"status":{"capacity":{"cpu":"8"}}}`,
 			`{"metadata":{},"spec":{},"status":{"capacity":{"cpu":"8"}}}`, ""},
 		{kinds.Widgets(), `{"kind":"Widget","apiVersion":"wire.example.com/v1","spec":{"size":1},"status":{"phase":"Ready"}}`,
@@ -195,7 +208,7 @@ func TestStatusAndDefaults(t *testing.T) {
 		require.JSONEq(t, c.to, withoutNodeInfo(t, encoded))
 
 		c.kind.CopyStatus(to, c.kind.Empty(false))
-		if c.kind.Default != nil {
+		if c.defaults != "" {
 			c.kind.Default(to)
 			encoded, err := c.kind.EncodeItem(to)
 			require.NoError(t, err)
@@ -235,4 +248,96 @@ func TestSpecEqual(t *testing.T) {
 	require.True(t, kinds.Widgets().SpecEqual(w, decode(kinds.Widgets(), strings.Replace(fmt.Sprintf(widget, ""), "Ready", "Bad", 1))))
 	require.False(t, kinds.Widgets().SpecEqual(w, decode(kinds.Widgets(), fmt.Sprintf(widget, `,"extra":1`))), "everything else counts")
 	require.True(t, kinds.ConfigMaps().SpecEqual(nil, nil), "kinds without generations")
+}
+
+// bare is a recorded object without what the server has filled in.
+func bare(t *testing.T, kind *kinds.Kind, item []byte) kinds.Object {
+	t.Helper()
+	var o map[string]any
+	require.NoError(t, json.Unmarshal(item, &o))
+	metadata := o["metadata"].(map[string]any)
+	for _, key := range []string{"resourceVersion", "generation", "managedFields"} {
+		delete(metadata, key)
+	}
+	if kind.Resource == "namespaces" {
+		delete(o, "spec")
+		delete(metadata["labels"].(map[string]any), "kubernetes.io/metadata.name")
+	}
+	stripPods(o)
+	delete(o, "status")
+	data, err := json.Marshal(o)
+	require.NoError(t, err)
+	bare, err := kind.Decode(data)
+	require.NoError(t, err)
+	return bare
+}
+
+// stripPods takes what the server fills in out of all that looks like the spec of a pod.
+func stripPods(v any) {
+	defaults := map[string]any{
+		"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "restartPolicy": "Always",
+		"dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler", "enableServiceLinks": true, "protocol": "TCP",
+		"preemptionPolicy": "PreemptLowerPriority", "successThreshold": 1.0, "failureThreshold": 3.0, "periodSeconds": 10.0,
+		"timeoutSeconds": 1.0, "scheme": "HTTP", "serviceAccount": "default", "revisionHistoryLimit": 10.0,
+		"progressDeadlineSeconds": 600.0, "terminationGracePeriodSeconds": 30.0, "apiVersion": "v1", "defaultMode": 420.0,
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		delete(v, "priority")
+		delete(v, "strategy")
+		sidecar := v["name"] == "sidecar"
+		for key, value := range v {
+			if s, ok := value.(map[string]any); ok && key == "securityContext" && len(s) == 0 || defaults[key] == value && !sidecar {
+				if _, scalar := value.([]any); !scalar {
+					delete(v, key)
+					continue
+				}
+			}
+			stripPods(value)
+		}
+		tolerations, _ := v["tolerations"].([]any)
+		rest := slices.DeleteFunc(tolerations, func(t any) bool { return t.(map[string]any)["tolerationSeconds"] == 300.0 })
+		if v["tolerations"] = rest; len(rest) == 0 {
+			delete(v, "tolerations")
+		}
+	case []any:
+		for _, e := range v {
+			stripPods(e)
+		}
+	}
+}
+
+// A recorded object comes back as it was recorded when its bare form is completed.
+func TestDefaultsAsRecorded(t *testing.T) {
+	for file, kind := range map[string]*kinds.Kind{
+		"list-pods.json":        kinds.Pods(),
+		"list-namespaces.json":  kinds.Namespaces(),
+		"list-deployments.json": kinds.Deployments(),
+		"list-replicasets.json": kinds.ReplicaSets(),
+		"list-leases.json":      kinds.Leases(),
+		"list-events.json":      kinds.Events(),
+	} {
+		for _, item := range recorded(t, file) {
+			want, err := kind.DecodeStored(item, "")
+			require.NoError(t, err)
+			want.SetManagedFields(nil)
+			want.SetGeneration(0)
+			got := bare(t, kind, item)
+			if kind.Default != nil {
+				kind.Default(got)
+			}
+			if kind.CopyStatus != nil {
+				kind.CopyStatus(got, want)
+			}
+			if kind.Prepare != nil {
+				kind.Prepare(got, nil)
+			}
+			require.Empty(t, kind.Validate(got), file)
+			encoded, err := kind.EncodeItem(got)
+			require.NoError(t, err)
+			wanted, err := kind.EncodeItem(want)
+			require.NoError(t, err)
+			require.JSONEq(t, string(wanted), string(encoded))
+		}
+	}
 }

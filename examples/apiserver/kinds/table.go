@@ -13,7 +13,12 @@ type Kinds []*Kind
 
 // Table returns the kinds that the server serves by default.
 func Table() Kinds {
-	return Kinds{ConfigMaps(), Namespaces(), Nodes(), Pods(), Widgets()}
+	return Kinds{
+		ConfigMaps(), Endpoints(), Events(), LimitRanges(), Namespaces(), Nodes(), Pods(), ReplicationControllers(),
+		ResourceQuotas(), Secrets(), ServiceAccounts(), Services(),
+		Deployments(), ReplicaSets(), HorizontalPodAutoscalers(), Jobs(), Leases(), EndpointSlices(),
+		ClusterRoleBindings(), ClusterRoles(), RoleBindings(), Roles(), Widgets(),
+	}
 }
 
 // Find returns the kind of a resource.

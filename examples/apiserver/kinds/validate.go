@@ -7,9 +7,9 @@ import (
 
 // Validate returns what is wrong with an object, its metadata included.
 func (k *Kind) Validate(o Object) field.ErrorList {
-	name := validation.NameIsDNSSubdomain
-	if k.Resource == "namespaces" && k.Group == "" {
-		name = validation.NameIsDNSLabel
+	name := validation.ValidateNameFunc(validation.NameIsDNSSubdomain)
+	if k.Name != nil {
+		name = k.Name
 	}
 	errs := validation.ValidateObjectMetaAccessor(o, k.Namespaced, name, field.NewPath("metadata"))
 	if k.Check != nil {

@@ -15,6 +15,7 @@ func Widgets() *Kind {
 	return &Kind{
 		Group: "wire.example.com", Version: "v1", Kind: "Widget", Resource: "widgets", Singular: "widget",
 		ShortNames: []string{"wd"}, Categories: []string{"all"}, Namespaced: true, Custom: true,
+		Columns: widgetColumns(),
 		Default: func(o Object) {
 			if spec, ok := content(o)["spec"].(map[string]any); ok && spec["color"] == nil {
 				spec["color"] = "blue"
@@ -70,4 +71,22 @@ func checkWidget(o Object) field.ErrorList {
 		errs = append(errs, field.Invalid(path, size, "spec.size in body should be greater than or equal to 1"))
 	}
 	return errs
+}
+
+func widgetColumns() []Column {
+	columns := []Column{nameColumn()}
+	for _, c := range []struct{ name, kind, path string }{
+		{"Size", "integer", ".spec.size"}, {"Color", "string", ".spec.color"},
+		{"Phase", "string", ".status.phase"}, {"Age", "date", ".metadata.creationTimestamp"},
+	} {
+		column, err := CustomColumn(c.name, c.kind, c.path)
+		if err != nil {
+			panic(err) // the paths are those above
+		}
+		if c.name == "Phase" {
+			column = column.wide()
+		}
+		columns = append(columns, column)
+	}
+	return columns
 }

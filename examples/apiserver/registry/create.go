@@ -23,10 +23,23 @@ const (
 )
 
 // Create stores a new object and returns it. The object given is changed.
-func (r *Registry) Create(ctx context.Context, t Target, o kinds.Object) (kinds.Object, error) {
+func (r *Registry) Create(ctx context.Context, t Target, o kinds.Object, options metav1.CreateOptions) (kinds.Object, error) {
 	if o.GetResourceVersion() != "" {
 		return nil, internal("resourceVersion should not be set on objects to be created")
 	}
+	v, err := r.view(t)
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind.Default != nil {
+		t.Kind.Default(o)
+	}
+	o = v.claim(t.Kind.Empty(false), o, managerOr(options.FieldManager))
+	return r.createOwned(ctx, t, o, len(options.DryRun) > 0)
+}
+
+// createOwned creates an object whose fields have their owners.
+func (r *Registry) createOwned(ctx context.Context, t Target, o kinds.Object, dryRun bool) (kinds.Object, error) {
 	if err := t.placeNamespace(o); err != nil {
 		return nil, err
 	}
@@ -40,7 +53,7 @@ func (r *Registry) Create(ctx context.Context, t Target, o kinds.Object) (kinds.
 		if generate {
 			o.SetName(generateName(o.GetGenerateName()))
 		}
-		created, err := r.create(ctx, t, o)
+		created, err := r.create(ctx, t, o, dryRun)
 		if generate && attempt < generateAttempts && apierrors.IsAlreadyExists(err) {
 			continue
 		}
@@ -48,10 +61,10 @@ func (r *Registry) Create(ctx context.Context, t Target, o kinds.Object) (kinds.
 	}
 }
 
-func (r *Registry) create(ctx context.Context, t Target, o kinds.Object) (kinds.Object, error) {
+func (r *Registry) create(ctx context.Context, t Target, o kinds.Object, dryRun bool) (kinds.Object, error) {
 	t.Name = o.GetName()
-	if t.Kind.Default != nil {
-		t.Kind.Default(o)
+	if t.Kind.Prepare != nil {
+		t.Kind.Prepare(o, nil)
 	}
 	if errs := t.Kind.Validate(o); len(errs) > 0 {
 		return nil, t.invalid(errs)
@@ -59,6 +72,16 @@ func (r *Registry) create(ctx context.Context, t Target, o kinds.Object) (kinds.
 	value, err := t.Kind.EncodeStored(o)
 	if err != nil {
 		return nil, err
+	}
+	if dryRun {
+		_, err := r.store.Get(ctx, t.key())
+		if err == nil {
+			return nil, t.classify(storage.ErrExists)
+		}
+		if !errors.Is(err, storage.ErrNotFound) {
+			return nil, err
+		}
+		return t.Kind.DecodeStored(value, "")
 	}
 	entry, err := r.store.Create(ctx, t.key(), value)
 	if err != nil {
@@ -74,7 +97,6 @@ func (r *Registry) prepareCreate(k *kinds.Kind, o kinds.Object) {
 	o.SetDeletionTimestamp(nil)
 	o.SetDeletionGracePeriodSeconds(nil)
 	o.SetSelfLink("")
-	o.SetManagedFields(nil)
 	if k.Spec != nil {
 		o.SetGeneration(1)
 	}
@@ -135,7 +157,7 @@ func (r *Registry) EnsureNamespace(ctx context.Context, name string) error {
 	}
 	o := t.Kind.Empty(false)
 	o.SetName(name)
-	_, err := r.Create(ctx, t, o)
+	_, err := r.Create(ctx, t, o, metav1.CreateOptions{FieldManager: "kube-apiserver"})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

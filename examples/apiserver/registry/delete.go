@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +18,8 @@ import (
 // keep it, and returns its last state. gone tells that it is gone and of a kind whose deletes
 // are never graceful: the API answers no object then.
 func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions) (last kinds.Object, gone bool, err error) {
-	entry, err := r.store.GuaranteedUpdate(ctx, t.key(), func(e storage.Entry) (storage.Change, error) {
+	dryRun := len(o.DryRun) > 0
+	entry, err := r.change(ctx, t, dryRun, func(e storage.Entry) (storage.Change, error) {
 		object, err := t.decode(e)
 		if err == nil {
 			err = t.checkPreconditions(object, o.Preconditions)
@@ -25,7 +27,8 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 		if err != nil {
 			return storage.Change{}, err
 		}
-		if gone = t.Kind.Grace == nil && len(object.GetFinalizers()) == 0; gone {
+		setFinalizers(t.Kind, object, o)
+		if gone = t.Kind.Grace == nil && t.free(object); gone {
 			return storage.Change{Delete: true}, nil
 		}
 		r.mark(t.Kind, object, o.GracePeriodSeconds)
@@ -36,10 +39,63 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 		return nil, false, t.classify(err)
 	}
 	last, err = t.decode(entry)
-	if err == nil && !gone && finished(last) {
+	if err == nil && !gone && !dryRun && t.finished(last) {
 		last, err = r.finish(ctx, t, last)
 	}
 	return last, gone, err
+}
+
+// DeleteCollection deletes the objects that the list options select, each as [Registry.Delete]
+// does, and returns them as they were before.
+func (r *Registry) DeleteCollection(ctx context.Context, t Target, o metav1.DeleteOptions, selected metav1.ListOptions) (List, error) {
+	list, err := r.List(ctx, t, selected)
+	if err != nil {
+		return List{}, err
+	}
+	for _, object := range list.Objects {
+		one := Target{Kind: t.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+		if _, _, err := r.Delete(ctx, one, o); err != nil && !apierrors.IsNotFound(err) {
+			return List{}, err
+		}
+	}
+	return list, nil
+}
+
+// setFinalizers notes in the finalizers what shall become of what the object owns. They are for
+// the garbage collector, which takes them away when it has seen to that.
+func setFinalizers(k *kinds.Kind, object kinds.Object, o metav1.DeleteOptions) {
+	policy := metav1.DeletePropagationBackground
+	switch {
+	case o.PropagationPolicy != nil:
+		policy = *o.PropagationPolicy
+	case o.OrphanDependents != nil && *o.OrphanDependents, o.OrphanDependents == nil && k.Orphans:
+		policy = metav1.DeletePropagationOrphan
+	case slices.Contains(object.GetFinalizers(), metav1.FinalizerOrphanDependents),
+		slices.Contains(object.GetFinalizers(), metav1.FinalizerDeleteDependents):
+		return // somebody has decided before
+	}
+	finalizers := without(object.GetFinalizers(), []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents})
+	switch policy {
+	case metav1.DeletePropagationOrphan:
+		finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
+	case metav1.DeletePropagationForeground:
+		finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
+	}
+	if len(finalizers) == 0 {
+		finalizers = nil
+	}
+	object.SetFinalizers(finalizers)
+}
+
+// finished reports whether nothing holds the object back from being gone.
+func (t Target) finished(o kinds.Object) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && t.free(o) && (grace == nil || *grace == 0)
+}
+
+// free reports whether neither finalizers nor what the kind has of its own keep an object.
+func (t Target) free(o kinds.Object) bool {
+	return len(o.GetFinalizers()) == 0 && (t.Kind.Holds == nil || !t.Kind.Holds(o))
 }
 
 // mark notes in the object that it is to be deleted. A mark that is there stays, but a
@@ -61,6 +117,11 @@ func (r *Registry) mark(k *kinds.Kind, o kinds.Object, asked *int64) {
 		since = metav1.NewTime(marked.Add(-time.Duration(before) * time.Second))
 	} else if k.Spec != nil {
 		o.SetGeneration(o.GetGeneration() + 1)
+	}
+	if k.Mark != nil {
+		k.Mark(o)
+		o.SetDeletionTimestamp(&since)
+		return
 	}
 	until := metav1.NewTime(since.Add(time.Duration(grace) * time.Second))
 	o.SetDeletionTimestamp(&until)

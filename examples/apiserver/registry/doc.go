@@ -1,5 +1,5 @@
 // Package registry is the verbs of the Kubernetes API on top of a [storage.Store]: what create,
-// get, list, update, delete and watch mean, without HTTP.
+// get, list, update, patch, delete and watch mean, without HTTP.
 //
 // # Usage
 //

@@ -30,6 +30,18 @@ type List struct {
 	Meta metav1.ListMeta
 }
 
+// Decode returns the objects, decoded anew: they are the caller's.
+func (l List) Decode() ([]kinds.Object, error) {
+	objects := make([]kinds.Object, len(l.Objects))
+	for i, item := range l.Objects {
+		var err error
+		if objects[i], err = item.Object(); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
 // List returns the objects of the collection that the options select.
 func (r *Registry) List(ctx context.Context, t Target, o metav1.ListOptions) (List, error) {
 	if err := checkOptions(o); err != nil {

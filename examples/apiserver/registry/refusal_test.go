@@ -42,30 +42,30 @@ func TestCreateRefuses(t *testing.T) {
 		"a bad name":        {422, func(m *metav1.ObjectMeta) { m.Name = "A" }},
 		"no name":           {422, func(m *metav1.ObjectMeta) { m.Name = "" }},
 	} {
-		_, err := r.Create(t.Context(), on(kind, ""), configMap(c.meta))
+		_, err := r.Create(t.Context(), on(kind, ""), configMap(c.meta), metav1.CreateOptions{})
 		require.Equal(t, c.code, code(t, err), name)
 	}
 	nowhere := registry.Target{Kind: kind, Namespace: "nowhere"}
-	_, err := r.Create(t.Context(), nowhere, configMap(func(*metav1.ObjectMeta) {}))
+	_, err := r.Create(t.Context(), nowhere, configMap(func(*metav1.ObjectMeta) {}), metav1.CreateOptions{})
 	require.Equal(t, int32(404), code(t, err))
 
-	made, err := r.Create(t.Context(), on(kind, ""), configMap(func(m *metav1.ObjectMeta) { m.Name, m.GenerateName = "", "gen-" }))
+	made, err := r.Create(t.Context(), on(kind, ""), configMap(func(m *metav1.ObjectMeta) { m.Name, m.GenerateName = "", "gen-" }), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Regexp(t, "^gen-.{5}$", made.GetName())
 
 	ending := registry.Target{Kind: kinds.Namespaces(), Name: "ending"}
-	_, err = r.Create(t.Context(), ending, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{"example.com/a"}}})
+	_, err = r.Create(t.Context(), ending, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ending", Finalizers: []string{"example.com/a"}}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, _, err = r.Delete(t.Context(), ending, metav1.DeleteOptions{})
 	require.NoError(t, err)
-	_, err = r.Create(t.Context(), registry.Target{Kind: kind, Namespace: "ending"}, configMap(func(*metav1.ObjectMeta) {}))
+	_, err = r.Create(t.Context(), registry.Target{Kind: kind, Namespace: "ending"}, configMap(func(*metav1.ObjectMeta) {}), metav1.CreateOptions{})
 	require.True(t, apierrors.HasStatusCause(err, "NamespaceTerminating"))
 }
 
 func TestUpdateRefuses(t *testing.T) {
 	r, _ := newRegistry(t)
 	kind := kinds.ConfigMaps()
-	_, err := r.Create(t.Context(), on(kind, ""), configMap(func(m *metav1.ObjectMeta) { m.Finalizers = []string{"example.com/a"} }))
+	_, err := r.Create(t.Context(), on(kind, ""), configMap(func(m *metav1.ObjectMeta) { m.Finalizers = []string{"example.com/a"} }), metav1.CreateOptions{})
 	require.NoError(t, err)
 	marked, gone, err := r.Delete(t.Context(), on(kind, "a"), metav1.DeleteOptions{})
 	require.NoError(t, err)
@@ -80,12 +80,12 @@ func TestUpdateRefuses(t *testing.T) {
 		"another identity":  {409, func(m *metav1.ObjectMeta) { m.UID = types.UID("other") }},
 		"a new finalizer":   {422, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"example.com/a", "example.com/b"} }},
 	} {
-		_, err := r.Update(t.Context(), on(kind, "a"), configMap(c.meta))
+		_, err := r.Update(t.Context(), on(kind, "a"), configMap(c.meta), metav1.UpdateOptions{})
 		require.Equal(t, c.code, code(t, err), name)
 	}
-	last, err := r.Update(t.Context(), on(kind, "a"), configMap(func(*metav1.ObjectMeta) {}))
+	last, err := r.Update(t.Context(), on(kind, "a"), configMap(func(*metav1.ObjectMeta) {}), metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.Equal(t, marked.GetResourceVersion(), last.GetResourceVersion())
+	require.Equal(t, marked.GetResourceVersion(), last.Object.GetResourceVersion())
 	_, err = r.Get(t.Context(), on(kind, "a"), "")
 	require.True(t, apierrors.IsNotFound(err), "the last finalizer is gone")
 
@@ -94,11 +94,11 @@ func TestUpdateRefuses(t *testing.T) {
 			"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": int64(1)},
 		}}
 	}
-	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget())
+	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget(), metav1.UpdateOptions{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
-	_, err = r.Create(t.Context(), on(kinds.Widgets(), ""), widget())
+	_, err = r.Create(t.Context(), on(kinds.Widgets(), ""), widget(), metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget())
+	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget(), metav1.UpdateOptions{})
 	require.Equal(t, int32(422), code(t, err), "a custom kind's update must say its version")
 }
 
@@ -106,7 +106,7 @@ func TestReadRefuses(t *testing.T) {
 	r, store := newRegistry(t)
 	kind := kinds.ConfigMaps()
 	for _, name := range []string{"a", "b", "c"} {
-		_, err := r.Create(t.Context(), on(kind, ""), configMap(func(m *metav1.ObjectMeta) { m.Name = name }))
+		_, err := r.Create(t.Context(), on(kind, ""), configMap(func(m *metav1.ObjectMeta) { m.Name = name }), metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	page, err := r.List(t.Context(), on(kind, ""), metav1.ListOptions{Limit: 1})

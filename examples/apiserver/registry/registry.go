@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -46,6 +47,8 @@ type Registry struct {
 	store   *storage.Store
 	options Options
 	caches  caches
+	// views holds the view of each viewKey that was written through.
+	views sync.Map
 }
 
 // New returns a registry on a store. It must be closed.
@@ -63,8 +66,9 @@ type Target struct {
 	Namespace string
 	// Name is "" for a collection.
 	Name string
-	// Status says that the status subresource is meant.
-	Status bool
+	// Subresource is "status", "scale", "finalize" or, for the object itself, "". The kind must
+	// have it.
+	Subresource string
 }
 
 // prefix returns what the keys of the collection begin with.
@@ -101,7 +105,11 @@ func (r *Registry) Get(ctx context.Context, t Target, version string) (kinds.Obj
 	if err != nil {
 		return nil, t.classify(err)
 	}
-	return t.decode(entry)
+	o, err := t.decode(entry)
+	if err != nil {
+		return nil, err
+	}
+	return t.show(o), nil
 }
 
 // waitFor waits until the store has reached a revision, for as long as the options say.

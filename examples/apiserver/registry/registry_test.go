@@ -44,35 +44,36 @@ func on(kind *kinds.Kind, name string) registry.Target {
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 }
 
 func TestLifeOfAnObject(t *testing.T) {
 	r, _ := newRegistry(t)
 	kind := kinds.Pods()
-	made, err := r.Create(t.Context(), on(kind, ""), pod("a"))
+	made, err := r.Create(t.Context(), on(kind, ""), pod("a"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, int64(1), made.GetGeneration())
-	_, err = r.Create(t.Context(), on(kind, ""), pod("a"))
+	_, err = r.Create(t.Context(), on(kind, ""), pod("a"), metav1.CreateOptions{})
 	require.True(t, apierrors.IsAlreadyExists(err))
 
 	next := pod("a")
 	next.Spec.NodeName = "n"
 	next.ResourceVersion = made.GetResourceVersion()
-	changed, err := r.Update(t.Context(), on(kind, "a"), next)
+	changed, err := r.Update(t.Context(), on(kind, "a"), next, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	require.Equal(t, int64(2), changed.GetGeneration())
-	require.Equal(t, made.GetUID(), changed.GetUID())
+	require.Equal(t, int64(2), changed.Object.GetGeneration())
+	require.Equal(t, made.GetUID(), changed.Object.GetUID())
 	next.ResourceVersion = made.GetResourceVersion()
-	_, err = r.Update(t.Context(), on(kind, "a"), next)
+	_, err = r.Update(t.Context(), on(kind, "a"), next, metav1.UpdateOptions{})
 	require.True(t, apierrors.IsConflict(err))
 
 	status := on(kind, "a")
-	status.Status = true
+	status.Subresource = "status"
 	next.ResourceVersion, next.Status.Phase, next.Spec.NodeName = "", corev1.PodRunning, "ignored"
-	running, err := r.Update(t.Context(), status, next)
+	written, err := r.Update(t.Context(), status, next, metav1.UpdateOptions{})
 	require.NoError(t, err)
+	running := written.Object
 	require.Equal(t, corev1.PodRunning, running.(*corev1.Pod).Status.Phase)
 	require.Equal(t, "n", running.(*corev1.Pod).Spec.NodeName)
 
@@ -143,7 +144,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 	w, err := r.NewWatch(t.Context(), on(kind, ""), metav1.ListOptions{ResourceVersion: "1"})
 	require.NoError(t, err)
 	require.ErrorContains(t, w.Run(t.Context(), func(registry.Batch) error { return nil }), "stored configmaps")
-	_, err = r.Update(t.Context(), on(kind, "bad"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bad"}})
+	_, err = r.Update(t.Context(), on(kind, "bad"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}, metav1.UpdateOptions{})
 	require.ErrorContains(t, err, "stored configmaps")
 
 	done, cancel := context.WithCancel(t.Context())
@@ -152,8 +153,8 @@ func TestFailuresOfTheStore(t *testing.T) {
 		"get":    second(r.Get(done, on(kind, "a"), "1")),
 		"list":   second(r.List(done, on(kind, ""), metav1.ListOptions{})),
 		"watch":  second(r.NewWatch(done, on(kind, ""), metav1.ListOptions{})),
-		"create": second(r.Create(done, on(kind, ""), &corev1.ConfigMap{})),
-		"update": second(r.Update(done, on(kind, "a"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}})),
+		"create": second(r.Create(done, on(kind, ""), &corev1.ConfigMap{}, metav1.CreateOptions{})),
+		"update": second(r.Update(done, on(kind, "a"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{})),
 		"ensure": r.EnsureNamespace(done, "x"),
 	} {
 		require.ErrorIs(t, err, context.Canceled, name)
@@ -199,12 +200,12 @@ func TestWatchByWidget(t *testing.T) {
 			"spec": map[string]any{"size": int64(1), "color": color},
 		}}
 	}
-	made, err := r.Create(t.Context(), on(kind, ""), widget("red"))
+	made, err := r.Create(t.Context(), on(kind, ""), widget("red"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "ADDED w", <-events)
 	blue := widget("blue")
 	blue.SetResourceVersion(made.GetResourceVersion())
-	_, err = r.Update(t.Context(), on(kind, "w"), blue)
+	_, err = r.Update(t.Context(), on(kind, "w"), blue, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "DELETED w", <-events)
 	_, gone, err := r.Delete(t.Context(), on(kind, "w"), metav1.DeleteOptions{})
@@ -231,7 +232,7 @@ func ExampleRegistry() {
 	r := registry.New(store, registry.Options{})
 	defer r.Close()
 	nodes := registry.Target{Kind: kinds.Nodes()}
-	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{})
 	fmt.Println(err)
 	list, err := r.List(ctx, nodes, metav1.ListOptions{})
 	fmt.Println(len(list.Objects), list.Objects[0].GetName(), err)
@@ -256,7 +257,7 @@ func ExampleWatch() {
 	r := registry.New(store, registry.Options{})
 	defer r.Close()
 	nodes := registry.Target{Kind: kinds.Nodes()}
-	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+	_, err = r.Create(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, metav1.CreateOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

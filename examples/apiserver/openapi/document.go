@@ -1,0 +1,88 @@
+package openapi
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+)
+
+// groupVersionKind is the extension that says of which kind something is.
+const groupVersionKind = "x-kubernetes-group-version-kind"
+
+// Document returns the description of the kinds of one group and version, as JSON.
+func Document(table kinds.Kinds, gv schema.GroupVersion) ([]byte, error) {
+	all, paths := schemas{}, map[string]*spec3.Path{}
+	for _, k := range table {
+		if k.Group == gv.Group && k.Version == gv.Version {
+			all.addKind(k)
+			addPaths(paths, k)
+		}
+	}
+	return json.Marshal(spec3.OpenAPI{
+		Version: "3.0.0", Info: &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: "1.36"}},
+		Paths: &spec3.Paths{Paths: paths}, Components: &spec3.Components{Schemas: all},
+	})
+}
+
+// Name returns the name of a group and version in the index of documents, such as "apis/apps/v1".
+func Name(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
+}
+
+// addKind describes the objects of a kind. Of a custom one only the metadata is known.
+func (all schemas) addKind(k *kinds.Kind) {
+	var s *spec.Schema
+	if k.New != nil {
+		t := reflect.TypeOf(k.New()).Elem()
+		all.add(t)
+		s = all[nameOf(t)]
+	} else {
+		s = &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
+		all.fields(reflect.TypeFor[metav1.TypeMeta](), s)
+		s.SetProperty("metadata", *all.describe(reflect.TypeFor[metav1.ObjectMeta]()))
+		s.AddExtension("x-kubernetes-preserve-unknown-fields", true)
+		all[k.Group+"."+k.Version+"."+k.Kind] = s
+	}
+	s.AddExtension(groupVersionKind, []any{gvk(k)})
+}
+
+func gvk(k *kinds.Kind) map[string]any {
+	return map[string]any{"group": k.Group, "version": k.Version, "kind": k.Kind}
+}
+
+// addPaths describes the requests for a kind's collection and for one object.
+func addPaths(paths map[string]*spec3.Path, k *kinds.Kind) {
+	collection := "/" + Name(schema.GroupVersion{Group: k.Group, Version: k.Version}) + "/"
+	if k.Namespaced {
+		collection += "namespaces/{namespace}/"
+	}
+	collection += k.Resource
+	operation := func(action string, parameters ...string) *spec3.Operation {
+		o := &spec3.Operation{OperationProps: spec3.OperationProps{Responses: &spec3.Responses{}}}
+		for _, name := range parameters {
+			o.Parameters = append(o.Parameters, &spec3.Parameter{ParameterProps: spec3.ParameterProps{
+				Name: name, In: "query", Schema: spec.StringProperty()}})
+		}
+		o.AddExtension(groupVersionKind, gvk(k))
+		o.AddExtension("x-kubernetes-action", action)
+		return o
+	}
+	writing := []string{"dryRun", "fieldManager", "fieldValidation"}
+	selecting := []string{"continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "watch"}
+	paths[collection] = &spec3.Path{PathProps: spec3.PathProps{
+		Get: operation("list", selecting...), Post: operation("post", writing...)}}
+	paths[collection+"/{name}"] = &spec3.Path{PathProps: spec3.PathProps{
+		Get: operation("get"), Put: operation("put", writing...), Delete: operation("delete", "dryRun", "gracePeriodSeconds", "propagationPolicy"),
+		Patch: operation("patch", append(slices.Clone(writing), "force")...),
+	}}
+}
