@@ -10,7 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	pathsegment "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -81,17 +81,20 @@ func EndpointSlices() *Kind {
 	})
 }
 
+// pathName says what is wrong with a name that need be no more than a part of a path.
+func pathName(name string, _ bool) []string { return pathsegment.IsPathSegmentName(name) }
+
 // Roles returns the row of rbac.authorization.k8s.io/v1 Roles.
 func Roles() *Kind {
 	return typed[rbacv1.Role](rbacv1.SchemeGroupVersion, Kind{
-		Resource: "roles", Namespaced: true, Name: path.ValidatePathSegmentName,
+		Resource: "roles", Namespaced: true, Name: pathName,
 		Check: of(func(r *rbacv1.Role) field.ErrorList { return checkRules(r.Rules) })})
 }
 
 // ClusterRoles returns the row of rbac.authorization.k8s.io/v1 ClusterRoles.
 func ClusterRoles() *Kind {
 	return typed[rbacv1.ClusterRole](rbacv1.SchemeGroupVersion, Kind{
-		Resource: "clusterroles", Name: path.ValidatePathSegmentName,
+		Resource: "clusterroles", Name: pathName,
 		Check: of(func(r *rbacv1.ClusterRole) field.ErrorList { return checkRules(r.Rules) })})
 }
 
@@ -99,7 +102,7 @@ func ClusterRoles() *Kind {
 func RoleBindings() *Kind {
 	return typed[rbacv1.RoleBinding](rbacv1.SchemeGroupVersion, Kind{
 		Columns:  roleBindingColumns(),
-		Resource: "rolebindings", Namespaced: true, Name: path.ValidatePathSegmentName,
+		Resource: "rolebindings", Namespaced: true, Name: pathName,
 		Default: on(func(b *rbacv1.RoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
 		Check:   of(func(b *rbacv1.RoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),
 	})
@@ -109,7 +112,7 @@ func RoleBindings() *Kind {
 func ClusterRoleBindings() *Kind {
 	return typed[rbacv1.ClusterRoleBinding](rbacv1.SchemeGroupVersion, Kind{
 		Columns:  clusterRoleBindingColumns(),
-		Resource: "clusterrolebindings", Name: path.ValidatePathSegmentName,
+		Resource: "clusterrolebindings", Name: pathName,
 		Default: on(func(b *rbacv1.ClusterRoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
 		Check:   of(func(b *rbacv1.ClusterRoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),
 	})

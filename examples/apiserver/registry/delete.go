@@ -65,10 +65,11 @@ func (r *Registry) DeleteCollection(ctx context.Context, t Target, o metav1.Dele
 // the garbage collector, which takes them away when it has seen to that.
 func setFinalizers(k *kinds.Kind, object kinds.Object, o metav1.DeleteOptions) {
 	policy := metav1.DeletePropagationBackground
+	orphan := o.OrphanDependents //lint:ignore SA1019 clients may still say it so
 	switch {
 	case o.PropagationPolicy != nil:
 		policy = *o.PropagationPolicy
-	case o.OrphanDependents != nil && *o.OrphanDependents, o.OrphanDependents == nil && k.Orphans:
+	case orphan != nil && *orphan, orphan == nil && k.Orphans:
 		policy = metav1.DeletePropagationOrphan
 	case slices.Contains(object.GetFinalizers(), metav1.FinalizerOrphanDependents),
 		slices.Contains(object.GetFinalizers(), metav1.FinalizerDeleteDependents):
