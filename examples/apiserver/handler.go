@@ -27,6 +27,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Audit-Id", audit)
 	w.Header().Set("Cache-Control", "no-cache, private")
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r, err := s.admitted(r)
+	if err != nil {
+		s.writeError(w, r, err)
+		return
+	}
 	if s.serveText(w, r) {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/benbjohnson/clock"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
@@ -49,6 +50,10 @@ type Options struct {
 	// CompactEvery is the time between two compactions, each up to the revision of the one
 	// before. Negative: never. Defaults to 5 min.
 	CompactEvery time.Duration
+	// Authenticator finds out who sends a request. Nil: everybody is trusted.
+	Authenticator auth.Authenticator
+	// Authorizer decides what users may do. Nil: everything.
+	Authorizer auth.Authorizer
 	// Clock is the time. Defaults to the real one.
 	Clock clock.Clock
 	// Logger hears of failures. Defaults to nobody.

@@ -48,6 +48,9 @@ func (r *Registry) createOwned(ctx context.Context, t Target, o kinds.Object, dr
 		return nil, err
 	}
 	r.prepareCreate(t.Kind, o)
+	if err := r.admit(ctx, Admission{Target: t, Verb: "create", Object: o, DryRun: dryRun}); err != nil {
+		return nil, err
+	}
 	generate := o.GetName() == "" && o.GetGenerateName() != ""
 	for attempt := 1; ; attempt++ {
 		if generate {

@@ -24,6 +24,9 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 		if err == nil {
 			err = t.checkPreconditions(object, o.Preconditions)
 		}
+		if err == nil {
+			err = r.admit(ctx, Admission{Target: t, Verb: "delete", Old: object, DryRun: dryRun})
+		}
 		if err != nil {
 			return storage.Change{}, err
 		}

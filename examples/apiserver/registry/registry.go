@@ -30,6 +30,9 @@ type Options struct {
 	Clock clock.Clock
 	// Cache are the options of the caches, but for Stamp, which is the kind's. Defaults to those of its zero value.
 	Cache cacher.Options
+	// Admit is asked before each write, and may refuse it or change the object. It is called again when the write
+	// is tried again. Nil: all are done.
+	Admit func(context.Context, Admission) error
 }
 
 func (o Options) withDefaults() Options {

@@ -51,7 +51,7 @@ func (r *Registry) write(ctx context.Context, t Target, w write) (Written, error
 	change := func(e storage.Entry) (storage.Change, error) {
 		old, err := t.decode(e)
 		if err == nil {
-			next, err = t.next(v, w, old)
+			next, err = r.next(ctx, t, v, w, old)
 		}
 		if err != nil {
 			return storage.Change{}, err
@@ -139,7 +139,7 @@ func (v view) claim(old, o kinds.Object, manager string) kinds.Object {
 }
 
 // next returns what is to be stored in place of old, which stays as it is.
-func (t Target) next(v view, w write, old kinds.Object) (kinds.Object, error) {
+func (r *Registry) next(ctx context.Context, t Target, v view, w write, old kinds.Object) (kinds.Object, error) {
 	o, err := t.wanted(v, w, old)
 	if err != nil {
 		return nil, err
@@ -151,6 +151,9 @@ func (t Target) next(v view, w write, old kinds.Object) (kinds.Object, error) {
 		return nil, err
 	}
 	next := t.merge(old, o)
+	if err := r.admit(ctx, Admission{Target: t, Verb: "update", Object: next, Old: old, DryRun: w.dryRun}); err != nil {
+		return nil, err
+	}
 	errs := t.Kind.Validate(next)
 	if old.GetDeletionTimestamp() != nil {
 		if added := without(next.GetFinalizers(), old.GetFinalizers()); len(added) > 0 {

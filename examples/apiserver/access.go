@@ -1,0 +1,95 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
+)
+
+// trusted is who sends requests to a server that does not ask.
+var trusted = &auth.User{Name: "system:admin", Groups: []string{auth.Masters, auth.Authenticated}}
+
+// admitted finds out who sends a request and whether it may do what it wants, and returns it with the user in its
+// context.
+func (s *Server) admitted(r *http.Request) (*http.Request, error) {
+	u := trusted
+	if s.options.Authenticator != nil {
+		var err error
+		if u, err = s.options.Authenticator.Authenticate(r); err != nil || u == nil {
+			return r, failure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+		}
+	}
+	r = r.WithContext(auth.With(r.Context(), u))
+	if s.options.Authorizer == nil {
+		return r, nil
+	}
+	a := attributesOf(r, u)
+	allowed, reason, err := s.options.Authorizer.Authorize(r.Context(), a)
+	if err == nil && !allowed {
+		err = errForbidden(a, reason)
+	}
+	return r, err
+}
+
+// attributesOf reads from a request what it wants to do.
+func attributesOf(r *http.Request, u *auth.User) auth.Attributes {
+	a := auth.Attributes{User: u, Verb: strings.ToLower(r.Method), Path: r.URL.Path}
+	p, ok := parsePath(r.URL.Path)
+	if !ok {
+		return a
+	}
+	a.Group, a.Version, a.Resource, a.Subresource = p.group, p.version, p.resource, p.subresource
+	a.Namespace, a.Name = p.namespace, p.name
+	switch r.Method {
+	case http.MethodPost:
+		a.Verb = "create"
+	case http.MethodPut:
+		a.Verb = "update"
+	case http.MethodGet, http.MethodHead:
+		a.Verb = "get"
+		if p.watch || p.name == "" && isTrue(r.URL.Query(), "watch") {
+			a.Verb = "watch"
+		} else if p.name == "" {
+			a.Verb = "list"
+		}
+	case http.MethodDelete:
+		if p.name == "" {
+			a.Verb = "deletecollection"
+		}
+	}
+	return a
+}
+
+// errForbidden is the answer to a request that may not do what it wants.
+func errForbidden(a auth.Attributes, reason string) error {
+	if reason != "" {
+		reason = ": " + reason
+	}
+	if a.Resource == "" {
+		return failure(http.StatusForbidden, metav1.StatusReasonForbidden,
+			fmt.Sprintf("forbidden: User %q cannot %s path %q%s", a.User.Name, a.Verb, a.Path, reason))
+	}
+	what := a.Resource
+	if a.Subresource != "" {
+		what += "/" + a.Subresource
+	}
+	where := "at the cluster scope"
+	if a.Namespace != "" {
+		where = fmt.Sprintf("in the namespace %q", a.Namespace)
+	}
+	of := a.Resource
+	if a.Group != "" {
+		of += "." + a.Group
+	}
+	if a.Name != "" {
+		of += fmt.Sprintf(" %q", a.Name)
+	}
+	err := failure(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(
+		"%s is forbidden: User %q cannot %s resource %q in API group %q %s%s", of, a.User.Name, a.Verb, what, a.Group, where, reason))
+	err.ErrStatus.Details = &metav1.StatusDetails{Name: a.Name, Group: a.Group, Kind: a.Resource}
+	return err
+}

@@ -1,0 +1,70 @@
+// Package auth says who sends a request and what it wants to do: the words that those who authenticate,
+// authorize and admit have in common.
+//
+// # Concurrency
+//
+// A [User] is shared by all who handle its request and must not be changed.
+package auth
+
+import (
+	"context"
+	"net/http"
+)
+
+// Names of groups and users with a meaning of their own.
+const (
+	// Masters is the group whose members may do everything.
+	Masters = "system:masters"
+	// Authenticated is the group of everybody who has shown who he is.
+	Authenticated = "system:authenticated"
+)
+
+// User is who sends a request.
+type User struct {
+	// Name is unique among users, such as "system:node:n1".
+	Name string
+	// UID tells users of one name apart that followed each other. It may be empty.
+	UID string
+	// Groups are those that the user belongs to.
+	Groups []string
+	// Extra is what else the credentials say. It may be nil.
+	Extra map[string][]string
+}
+
+// Attributes are what a request wants to do, and who sends it.
+type Attributes struct {
+	// User is never nil.
+	User *User
+	// Verb is what is to be done with a resource, such as "list", or the method in small letters.
+	Verb string
+	// Group, Version, Resource and Subresource name the resource; Resource is "" when the request is for none.
+	Group, Version, Resource, Subresource string
+	// Namespace is "" for what is in none, and for all namespaces.
+	Namespace string
+	// Name is "" for a collection.
+	Name string
+	// Path is the path of the request.
+	Path string
+}
+
+// Authenticator finds out who sends a request. It returns nil and no error when the request has no credentials
+// of the kind that it knows, and an error when they are not valid.
+type Authenticator interface {
+	Authenticate(r *http.Request) (*User, error)
+}
+
+// Authorizer decides whether a request may do what it wants. The reason is for people, and may be empty.
+type Authorizer interface {
+	Authorize(ctx context.Context, a Attributes) (allowed bool, reason string, err error)
+}
+
+type userKey struct{}
+
+// With returns a context that carries the user.
+func With(ctx context.Context, u *User) context.Context { return context.WithValue(ctx, userKey{}, u) }
+
+// From returns the user that a context carries, or nil.
+func From(ctx context.Context) *User {
+	u, _ := ctx.Value(userKey{}).(*User)
+	return u
+}
