@@ -163,26 +163,41 @@ func TestWatchSlowReaderOvertakenByCompaction(t *testing.T) {
 func TestWatchProgress(t *testing.T) {
 	s := newStore(t, storage.Options{})
 	start := create(t, s, "/p/a", "0")
-	begun, done, progress := make(chan struct{}), make(chan int64, 1), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	begun, positions, progress := make(chan struct{}), make(chan int64), make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		err := s.Watch(t.Context(), "/p/", storage.WatchOptions{After: start.Revision, Progress: progress}, func(b storage.Batch) error {
+		err := s.Watch(ctx, "/p/", storage.WatchOptions{After: start.Revision, Progress: progress}, func(b storage.Batch) error {
 			if len(b.Events) > 0 {
 				close(begun)
 				return nil
 			}
-			done <- b.Revision
-			return errEnough
+			select {
+			case positions <- b.Revision:
+			case <-ctx.Done():
+			}
+			return nil
 		})
-		if !errors.Is(err, errEnough) {
+		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
-	put(t, s, "/p/a", "1")
-	<-begun
-	other := create(t, s, "/q", "0")
-	progress <- struct{}{}
-	require.Equal(t, other.Revision, <-done)
+	// The position that is told at the beginning may come before, between or behind the two.
+	changed := put(t, s, "/p/a", "1")
+	var other storage.Entry
+	var asked chan struct{} // progress, once there is something to ask for
+	for reached := int64(0); other.Revision == 0 || reached < other.Revision; {
+		select {
+		case <-begun:
+			begun, asked, other = nil, progress, create(t, s, "/q", "0")
+		case asked <- struct{}{}:
+			asked = nil
+		case reached = <-positions:
+			require.True(t, reached >= start.Revision && reached <= changed.Revision+1)
+		}
+	}
+	require.Equal(t, changed.Revision+1, other.Revision)
+	cancel()
 	watching.Wait()
 }
 
