@@ -57,6 +57,7 @@ type options struct {
 	quick, check, all bool
 	workload          *regexp.Regexp
 	json, plot        string
+	with              []string
 	runs              int
 	profile           string
 }
@@ -70,6 +71,10 @@ func parse(args []string, usage io.Writer) (options, error) {
 	set.BoolVar(&o.all, "all", false, "also print all that was measured")
 	pattern := set.String("workload", "", "run the workloads whose name and form match, such as '^S1 list$'")
 	set.StringVar(&o.json, "json", "", "write all runs and ratios to this `file`")
+	set.Func("with", "also count the runs in this `file`, which --json wrote on this machine, of workloads that do not run now; may be given several times", func(file string) error {
+		o.with = append(o.with, file)
+		return nil
+	})
 	set.StringVar(&o.plot, "plot", "", "write pictures to this `directory`")
 	set.IntVar(&o.runs, "runs", 0, "how often each side runs each workload (default 5, quick 3)")
 	set.StringVar(&o.profile, "profile", "", "write a CPU profile of the first run of each case to this `directory`, and what is in it")
@@ -100,7 +105,17 @@ func bench(ctx context.Context, o options, out io.Writer) error {
 			return err
 		}
 	}
-	runs, err := runAll(ctx, o)
+	var runs []report.Run
+	for _, file := range o.with {
+		var err error
+		if runs, err = report.AddJSON(runs, file); err != nil {
+			return err
+		}
+	}
+	now, err := runAll(ctx, o)
+	if err == nil {
+		runs, err = report.Join(runs, now)
+	}
 	if err != nil {
 		return err
 	}

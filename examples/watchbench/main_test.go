@@ -40,6 +40,11 @@ func TestBench(t *testing.T) {
 	require.Regexp(t, `(?m)^\| S3 typed \| bytes_per_object \| listwatch \| .* \| client-go \| .* \| 0\.\d+ \| ≤ 0\.95 \| ≤ 0\.8 \| (met|aim) \|$`, out.String())
 	require.Contains(t, out.String(), "| S3 typed | client-go | process_peak_mib | ")
 	require.Contains(t, out.String(), "| S3 typed: CPU time of listwatch | share | µs per object |")
+	o, err = parse([]string{"--workload", "^$", "--with", filepath.Join(dir, "out.json")}, &bytes.Buffer{})
+	require.NoError(t, err)
+	out.Reset()
+	require.NoError(t, bench(t.Context(), o, &out))
+	require.Contains(t, out.String(), "| S3 typed | bytes_per_object | listwatch | ")
 	for _, file := range []string{"out.json", "ratios.svg", "profiles/S3-typed-listwatch.pprof", "profiles/S3-typed-client-go.pprof"} {
 		require.FileExists(t, filepath.Join(dir, file))
 	}

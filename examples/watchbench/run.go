@@ -58,7 +58,10 @@ func runAll(ctx context.Context, o options) ([]report.Run, error) {
 		return nil, err
 	}
 	todo := groups(cases(server.Address{}, nil), o)
-	if len(todo) == 0 {
+	switch {
+	case len(todo) == 0 && o.with != nil:
+		return nil, nil
+	case len(todo) == 0:
 		return nil, errors.New("no workload has such a name")
 	}
 	p := &parent{self: self, options: o, bar: newBar(todo, o, os.Stderr, term.IsTerminal(int(os.Stderr.Fd())))}

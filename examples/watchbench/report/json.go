@@ -3,8 +3,10 @@ package report
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -47,6 +49,38 @@ func WriteJSON(file string, runs []Run, verdicts []Verdict) error {
 		return err
 	}
 	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// AddJSON adds the runs in a file that [WriteJSON] wrote. They must be of this machine, with the same Go and peers, and
+// of workloads that have no runs yet.
+func AddJSON(runs []Run, file string) ([]Run, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if here := thisMachine(); !reflect.DeepEqual(d.Machine, here) {
+		return nil, fmt.Errorf("%s was measured elsewhere: on %+v, and this is %+v", file, d.Machine, here)
+	}
+	return Join(runs, d.Runs)
+}
+
+// Join returns the runs of both, which must be of different workloads or forms.
+func Join(a, b []Run) ([]Run, error) {
+	type form struct{ workload, name string }
+	known := make(map[form]bool)
+	for _, r := range a {
+		known[form{r.Workload, r.Name}] = true
+	}
+	for _, r := range b {
+		if known[form{r.Workload, r.Name}] {
+			return nil, fmt.Errorf("%s %s has runs already", r.Workload, r.Name)
+		}
+	}
+	return append(a, b...), nil
 }
 
 func optional(x float64) *float64 {
