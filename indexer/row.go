@@ -46,8 +46,17 @@ func (x *Indexer[T]) find(hash uint32, k listwatch.Key) (pos uint32, ok bool) {
 		if s.row == 0 {
 			return 0, false
 		}
-		if s.hash == hash && s.name == k.Name && x.key(s.row-1).Namespace == k.Namespace {
+		if s.hash == hash && s.name == k.Name && x.spaces.buckets[s.space].value == k.Namespace {
 			return s.row - 1, true
+		}
+	}
+}
+
+// renumberSpaces follows when namespaces have got other numbers. It needs both locks.
+func (x *Indexer[T]) renumberSpaces() {
+	for i := range x.table.slots {
+		if s := &x.table.slots[i]; s.row != 0 {
+			s.space = x.rows[s.row-1].space[0].bucket
 		}
 	}
 }
@@ -97,8 +106,9 @@ func (x *Indexer[T]) addLocked(hash uint32, key listwatch.Key) uint32 {
 		var none T
 		x.objects = append(x.objects, none)
 	}
-	x.spaces.join(pos, x.spaces.numberOf(key.Namespace))
-	x.table.put(hash, pos, key.Name)
+	space := x.spaces.numberOf(key.Namespace)
+	x.spaces.join(pos, space)
+	x.table.put(tableSlot{name: key.Name, hash: hash, row: pos + 1, space: space})
 	return pos
 }
 
@@ -109,10 +119,14 @@ func (x *Indexer[T]) removeLocked(hash, pos uint32) {
 	if pos != last {
 		x.table.move(x.table.hash(x.key(last)), last, pos)
 	}
+	spaces := len(x.spaces.buckets)
 	for _, index := range x.indexes {
 		index.remove(pos, last)
 	}
 	x.rows = cut(x.rows, pos)
+	if len(x.spaces.buckets) < spaces {
+		x.renumberSpaces()
+	}
 	x.marks = cut(x.marks, pos)
 	if c := x.compact; c != nil {
 		c.dropLocked(pos)

@@ -6,9 +6,9 @@ import (
 	"github.com/seed3bce33ad/listwatch"
 )
 
-// table finds the row of a key. A slot has all that tells where to look next, so that the name's bytes,
-// the row and the object, each of which has to come from memory, are waited for together. It
-// takes less memory than a map, and who uses it computes the hash, before a reader takes its lock.
+// table finds the row of a key. A slot has all that tells where to look next, so that the name's bytes
+// and the object, which have to come from memory, are waited for together, and a look-up has no need of
+// the row. Who uses it computes the hash, before a reader takes its lock.
 type table struct {
 	seed maphash.Seed
 	// slots are a power of two, at most three quarters in use. A row stands in the slot of its
@@ -17,10 +17,13 @@ type table struct {
 	len   int
 }
 
+// tableSlot is half as long as a line of the processor's cache, so that none stands in two.
 type tableSlot struct {
-	name string // of the key
-	hash uint32
-	row  uint32 // and one; 0: the slot is free
+	name  string // of the key
+	hash  uint32
+	row   uint32 // and one; 0: the slot is free
+	space uint32 // the number of the namespace
+	_     uint32
 }
 
 // smallest is the number of slots of a table that has anything in it.
@@ -29,11 +32,11 @@ const smallest = 8
 func (t *table) hash(k listwatch.Key) uint32 { return uint32(maphash.Comparable(t.seed, k)) }
 
 // put takes in a row that is not there.
-func (t *table) put(hash, row uint32, name string) {
+func (t *table) put(s tableSlot) {
 	if (t.len+1)*4 > len(t.slots)*3 {
 		t.resize(max(smallest, 2*len(t.slots)))
 	}
-	t.place(tableSlot{name, hash, row + 1})
+	t.place(s)
 	t.len++
 }
 
