@@ -338,6 +338,31 @@ func TestValuesOfTheUsersOwnSliceStayHis(t *testing.T) {
 	require.NoError(t, x.Check())
 }
 
+// Most of many namespaces go, so that those that stay get other numbers; all of these are found, and new ones.
+func TestManyNamespaces(t *testing.T) {
+	x := strict(t)
+	at := func(i int) *pod { return newPod("ns"+strconv.Itoa(i)+"/p", strconv.Itoa(i+1)) }
+	const all, every = 4000, 40
+	for i := range all {
+		x.Put(at(i))
+	}
+	for i := range all {
+		if i%every != 0 {
+			x.Delete(listwatch.KeyOf(at(i)))
+		}
+	}
+	for i := range all {
+		got, ok := x.Reader().Get(listwatch.KeyOf(at(i)))
+		require.Equal(t, i%every == 0, ok, i)
+		if ok {
+			require.Equal(t, at(i), got)
+			require.Equal(t, []*pod{got}, x.Reader().Namespace(got.Namespace))
+		}
+	}
+	x.Put(at(all))
+	require.Equal(t, all/every+1, x.Reader().Len())
+}
+
 func TestManyValues(t *testing.T) {
 	x := strict(t)
 	ix := mustIndex(t, x, "label", labels)
