@@ -20,7 +20,7 @@ func (s *Server) admitted(r *http.Request) (*http.Request, error) {
 	if s.options.Authenticator != nil {
 		var err error
 		if u, err = s.options.Authenticator.Authenticate(r); err != nil || u == nil {
-			return r, failure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+			return r, errUnauthorized()
 		}
 	}
 	r = r.WithContext(auth.With(r.Context(), u))
@@ -33,6 +33,13 @@ func (s *Server) admitted(r *http.Request) (*http.Request, error) {
 		err = errForbidden(a, reason)
 	}
 	return r, err
+}
+
+// errUnauthorized is the answer to who does not show who he is.
+func errUnauthorized() error {
+	err := failure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+	err.ErrStatus.Details = nil
+	return err
 }
 
 // attributesOf reads from a request what it wants to do.

@@ -133,8 +133,12 @@ func hostOf(address string) string {
 	return host
 }
 
-// storageVersionHash tells clients whether two names of a kind are for the same objects in storage.
+// storageVersionHash tells clients whether two names of a kind are for the same objects in storage. What is
+// not stored has none.
 func storageVersionHash(k *kinds.Kind) string {
+	if k.Virtual {
+		return ""
+	}
 	sum := sha256.Sum256([]byte(k.Group + "/" + k.Version + "/" + k.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }

@@ -86,7 +86,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if p.watch {
 		t.Name = "" // the options select it
 	}
-	if o.Watch && t.Name == "" && r.Method == http.MethodGet {
+	if o.Watch && t.Name == "" && r.Method == http.MethodGet && !t.Kind.Virtual {
 		return s.watch(w, r, t, o)
 	}
 	return s.withTimeout(r, func(r *http.Request) error { return s.answer(w, r, t) })
@@ -103,7 +103,12 @@ func (s *Server) serves(p path) bool {
 
 // answer answers what is not a watch.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, t registry.Target) error {
+	v, isVirtual := s.virtuals[virtualName(t)]
 	switch {
+	case isVirtual:
+		return s.createVirtual(w, r, t, v)
+	case t.Kind.Virtual:
+		return errMethod()
 	case t.Name == "" && r.Method == http.MethodGet:
 		return s.list(w, r, t)
 	case t.Name == "" && r.Method == http.MethodPost && (t.Namespace != "" || !t.Kind.Namespaced):

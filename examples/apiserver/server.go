@@ -34,6 +34,8 @@ type Server struct {
 	close   func() error
 	// descriptions are those of the kinds in OpenAPI, by name.
 	descriptions func() (map[string]described, error)
+	// virtuals are what is created and not stored, by virtualName.
+	virtuals map[string]virtual
 
 	mu sync.Mutex
 	// connections are guarded by mu.
@@ -49,6 +51,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{options: o, connections: make(map[net.Conn]struct{})}
 	s.close = sync.OnceValue(s.shutdown)
+	s.virtuals = s.virtualTable()
 	s.descriptions = sync.OnceValues(s.describe)
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("apiserver: start: %w", err), s.Close())

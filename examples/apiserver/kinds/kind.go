@@ -57,6 +57,8 @@ type Kind struct {
 	Namespaced bool
 	// Custom kinds are written in alphabetical order of fields, with their kind in lists.
 	Custom bool
+	// Virtual objects are created and answered, and never stored: reviews.
+	Virtual bool
 
 	// CreateOnUpdate says that an update of what is not there creates it.
 	CreateOnUpdate bool
@@ -117,6 +119,9 @@ type Scale struct {
 
 // Verbs returns what can be done with objects of the kind, sorted.
 func (k *Kind) Verbs() []string {
+	if k.Virtual {
+		return []string{"create"}
+	}
 	verbs := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	if k.NoDeleteCollection {
 		verbs = slices.Delete(verbs, 2, 3)
@@ -147,8 +152,11 @@ func (k *Kind) Subresources() []Subresource {
 	if k.Scale != nil {
 		all = append(all, Subresource{"scale", schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, verbs})
 	}
-	if k.CopyStatus != nil {
+	if k.CopyStatus != nil && !k.Virtual {
 		all = append(all, Subresource{"status", k.GroupVersionKind(), verbs})
+	}
+	if k.Group == "" && k.Resource == "serviceaccounts" {
+		all = append(all, Subresource{"token", TokenRequests().GroupVersionKind(), []string{"create"}})
 	}
 	return all
 }

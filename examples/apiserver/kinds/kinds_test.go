@@ -171,6 +171,7 @@ func ExampleKinds() {
 	}
 	// Output:
 	// apps/v1
+	// authentication.k8s.io/v1
 	// autoscaling/v2
 	// batch/v1
 	// coordination.k8s.io/v1

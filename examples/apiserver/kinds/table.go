@@ -17,7 +17,7 @@ func Table() Kinds {
 		ConfigMaps(), Endpoints(), Events(), LimitRanges(), Namespaces(), Nodes(), Pods(), ReplicationControllers(),
 		ResourceQuotas(), Secrets(), ServiceAccounts(), Services(),
 		Deployments(), ReplicaSets(), HorizontalPodAutoscalers(), Jobs(), Leases(), EndpointSlices(),
-		ClusterRoleBindings(), ClusterRoles(), RoleBindings(), Roles(), Widgets(),
+		SelfSubjectReviews(), TokenReviews(), ClusterRoleBindings(), ClusterRoles(), RoleBindings(), Roles(), Widgets(),
 	}
 }
 

@@ -23,6 +23,9 @@ func Document(table kinds.Kinds, gv schema.GroupVersion) ([]byte, error) {
 		if k.Group == gv.Group && k.Version == gv.Version {
 			all.addKind(k)
 			addPaths(paths, k)
+			if k.Group == "" && k.Resource == "serviceaccounts" {
+				all.addKind(kinds.TokenRequests())
+			}
 		}
 	}
 	return json.Marshal(spec3.OpenAPI{
@@ -67,22 +70,30 @@ func addPaths(paths map[string]*spec3.Path, k *kinds.Kind) {
 		collection += "namespaces/{namespace}/"
 	}
 	collection += k.Resource
-	operation := func(action string, parameters ...string) *spec3.Operation {
+	operation := func(of *kinds.Kind, action string, parameters ...string) *spec3.Operation {
 		o := &spec3.Operation{OperationProps: spec3.OperationProps{Responses: &spec3.Responses{}}}
 		for _, name := range parameters {
 			o.Parameters = append(o.Parameters, &spec3.Parameter{ParameterProps: spec3.ParameterProps{
 				Name: name, In: "query", Schema: spec.StringProperty()}})
 		}
-		o.AddExtension(groupVersionKind, gvk(k))
+		o.AddExtension(groupVersionKind, gvk(of))
 		o.AddExtension("x-kubernetes-action", action)
 		return o
 	}
 	writing := []string{"dryRun", "fieldManager", "fieldValidation"}
+	if k.Virtual {
+		paths[collection] = &spec3.Path{PathProps: spec3.PathProps{Post: operation(k, "post", writing...)}}
+		return
+	}
 	selecting := []string{"continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "watch"}
 	paths[collection] = &spec3.Path{PathProps: spec3.PathProps{
-		Get: operation("list", selecting...), Post: operation("post", writing...)}}
+		Get: operation(k, "list", selecting...), Post: operation(k, "post", writing...)}}
 	paths[collection+"/{name}"] = &spec3.Path{PathProps: spec3.PathProps{
-		Get: operation("get"), Put: operation("put", writing...), Delete: operation("delete", "dryRun", "gracePeriodSeconds", "propagationPolicy"),
-		Patch: operation("patch", append(slices.Clone(writing), "force")...),
+		Get: operation(k, "get"), Put: operation(k, "put", writing...), Delete: operation(k, "delete", "dryRun", "gracePeriodSeconds", "propagationPolicy"),
+		Patch: operation(k, "patch", append(slices.Clone(writing), "force")...),
 	}}
+	if k.Group == "" && k.Resource == "serviceaccounts" {
+		paths[collection+"/{name}/token"] = &spec3.Path{PathProps: spec3.PathProps{
+			Post: operation(kinds.TokenRequests(), "post", writing...)}}
+	}
 }

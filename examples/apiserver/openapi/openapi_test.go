@@ -108,6 +108,13 @@ func TestPaths(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, "TokenRequest", read(t, schema.GroupVersion{Version: "v1"}).
+		Paths["/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"]["post"].GVK["kind"])
+	reviews := read(t, schema.GroupVersion{Group: "authentication.k8s.io", Version: "v1"})
+	review := reviews.Paths["/apis/authentication.k8s.io/v1/selfsubjectreviews"]
+	require.Len(t, review, 1, "it can be created, and nothing else")
+	require.Equal(t, "SelfSubjectReview", review["post"].GVK["kind"])
+	require.NotContains(t, reviews.Paths, "/apis/authentication.k8s.io/v1/selfsubjectreviews/{name}")
 	require.Equal(t, "api/v1", openapi.Name(schema.GroupVersion{Version: "v1"}))
 	require.Equal(t, "apis/apps/v1", openapi.Name(schema.GroupVersion{Group: "apps", Version: "v1"}))
 }
