@@ -17,22 +17,21 @@ var trusted = &auth.User{Name: "system:admin", Groups: []string{auth.Masters, au
 // context.
 func (s *Server) admitted(r *http.Request) (*http.Request, error) {
 	u := trusted
-	if s.options.Authenticator != nil {
+	if s.access.authenticator != nil {
 		var err error
-		if u, err = s.options.Authenticator.Authenticate(r); err != nil || u == nil {
+		if u, err = s.access.authenticator.Authenticate(r); err != nil || u == nil {
+			s.options.Logger.Info("request refused: who sent it is not known", "client", r.RemoteAddr, "error", err)
 			return r, errUnauthorized()
 		}
 	}
+	r.Header.Del("Authorization") // secrets come no further than this
 	r = r.WithContext(auth.With(r.Context(), u))
-	if s.options.Authorizer == nil {
-		return r, nil
+	u, err := s.impersonated(r, u)
+	if err != nil {
+		return r, err
 	}
-	a := attributesOf(r, u)
-	allowed, reason, err := s.options.Authorizer.Authorize(r.Context(), a)
-	if err == nil && !allowed {
-		err = errForbidden(a, reason)
-	}
-	return r, err
+	r = r.WithContext(auth.With(r.Context(), u))
+	return r, s.authorize(r.Context(), attributesOf(r, u))
 }
 
 // errUnauthorized is the answer to who does not show who he is.

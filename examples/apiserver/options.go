@@ -50,7 +50,11 @@ type Options struct {
 	// CompactEvery is the time between two compactions, each up to the revision of the one
 	// before. Negative: never. Defaults to 5 min.
 	CompactEvery time.Duration
-	// Authenticator finds out who sends a request. Nil: everybody is trusted.
+	// Secure makes the server speak TLS and ask who sends a request. Nil: plain HTTP, on a loopback address alone, and
+	// without an Authenticator everybody is trusted.
+	Secure *Secure
+	// Authenticator finds out who sends a request, on a secure server when neither a certificate nor a token tells it.
+	// Defaults to nobody.
 	Authenticator auth.Authenticator
 	// Authorizer decides what users may do. Nil: everything.
 	Authorizer auth.Authorizer

@@ -2,10 +2,13 @@ package apiserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -34,6 +37,7 @@ type Server struct {
 	close   func() error
 	// descriptions are those of the kinds in OpenAPI, by name.
 	descriptions func() (map[string]described, error)
+	access       access
 	// virtuals are what is created and not stored, by virtualName.
 	virtuals map[string]virtual
 
@@ -75,8 +79,16 @@ func (s *Server) start(ctx context.Context) error {
 	s.registry = registry.New(s.store, registry.Options{
 		FutureWait: s.options.FutureWait, Clock: s.options.Clock, Cache: s.options.Cache,
 	})
+	if err := s.openAccess(); err != nil {
+		return err
+	}
 	for _, name := range s.options.Namespaces {
 		if err := s.registry.EnsureNamespace(ctx, name); err != nil {
+			return err
+		}
+	}
+	if s.options.Secure == nil {
+		if err := checkPlain(s.options.Address); err != nil {
 			return err
 		}
 	}
@@ -84,12 +96,21 @@ func (s *Server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.url = "http://" + listener.Addr().String()
+	config, err := s.address(listener)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	// The context outlives ctx, which is only for the start.
 	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.http = &http.Server{Handler: s, ConnState: s.track}
+	s.http = &http.Server{
+		Handler: s, ConnState: s.track, TLSConfig: config, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
+	}
+	serve := s.http.Serve
+	if config != nil {
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
 	s.running.Go(func() {
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.options.Logger.Error("serving ended", "error", err)
 		}
 	})
@@ -99,7 +120,7 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-// URL returns the address of the server, such as "http://127.0.0.1:40123".
+// URL returns the address of the server, such as "http://127.0.0.1:40123" or, when it is secure, "https://127.0.0.1:40123".
 func (s *Server) URL() string { return s.url }
 
 // Close ends all watches cleanly, waits up to 5 s for other requests, and stops the server and
@@ -124,6 +145,9 @@ func (s *Server) shutdown() error {
 	if s.etcd != nil {
 		errs = append(errs, s.etcd.Close())
 	}
+	if s.access.temporary != "" {
+		errs = append(errs, os.RemoveAll(s.access.temporary))
+	}
 	return errors.Join(errs...)
 }
 
@@ -144,6 +168,9 @@ func (s *Server) CutConnections() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.connections {
+		if secure, ok := c.(*tls.Conn); ok {
+			c = secure.NetConn() // without the farewell of TLS
+		}
 		// Nobody can do anything about a connection that cannot even be closed.
 		_ = c.Close()
 	}

@@ -7,6 +7,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
@@ -35,6 +36,8 @@ func virtualName(t registry.Target) string {
 func (s *Server) virtualTable() map[string]virtual {
 	return map[string]virtual{
 		"selfsubjectreviews.authentication.k8s.io": {kinds.SelfSubjectReviews(), s.reviewSelf},
+		"tokenreviews.authentication.k8s.io":       {kinds.TokenReviews(), s.reviewToken},
+		"serviceaccounts/token":                    {kinds.TokenRequests(), s.requestToken},
 	}
 }
 
@@ -67,6 +70,27 @@ func (s *Server) reviewSelf(ctx context.Context, _ registry.Target, o kinds.Obje
 	review.ObjectMeta = metav1.ObjectMeta{CreationTimestamp: s.now()}
 	review.Status.UserInfo = userInfo(auth.From(ctx))
 	return nil
+}
+
+// reviewToken tells whose a token is.
+func (s *Server) reviewToken(ctx context.Context, _ registry.Target, o kinds.Object) error {
+	review := o.(*authenticationv1.TokenReview)
+	if review.Spec.Token == "" {
+		return badRequest("token is required for TokenReview in authentication")
+	}
+	review.ObjectMeta, review.Status = metav1.ObjectMeta{}, authenticationv1.TokenReviewStatus{}
+	u, audiences, err := s.access.verifier.Review(ctx, review.Spec.Token, review.Spec.Audiences)
+	if err != nil {
+		review.Status.Error = err.Error()
+		return nil
+	}
+	review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: userInfo(u), Audiences: audiences}
+	return nil
+}
+
+// requestToken makes a token for a service account.
+func (s *Server) requestToken(ctx context.Context, t registry.Target, o kinds.Object) error {
+	return s.access.issuer.Complete(ctx, types.NamespacedName{Namespace: t.Namespace, Name: t.Name}, o.(*authenticationv1.TokenRequest))
 }
 
 // userInfo is a user as reviews tell of it.

@@ -9,6 +9,7 @@ package auth
 import (
 	"context"
 	"net/http"
+	"strings"
 )
 
 // Names of groups and users with a meaning of their own.
@@ -17,6 +18,19 @@ const (
 	Masters = "system:masters"
 	// Authenticated is the group of everybody who has shown who he is.
 	Authenticated = "system:authenticated"
+	// Unauthenticated is the group of who has not, where such are let in. This server lets none in.
+	Unauthenticated = "system:unauthenticated"
+	// Nodes is the group of kubelets; the name of one is NodePrefix and that of its node.
+	Nodes = "system:nodes"
+	// NodePrefix is what the names of kubelets begin with.
+	NodePrefix = "system:node:"
+	// ServiceAccounts is the group of all service accounts; those of a namespace are in one more, whose name goes on
+	// with ":" and the namespace.
+	ServiceAccounts = "system:serviceaccounts"
+	// ServiceAccountPrefix is what the names of service accounts begin with; the namespace, ":" and the name follow.
+	ServiceAccountPrefix = "system:serviceaccount:"
+	// CredentialID is the key in User.Extra of what tells the credentials of a user apart.
+	CredentialID = "authentication.kubernetes.io/credential-id"
 )
 
 // User is who sends a request.
@@ -29,6 +43,25 @@ type User struct {
 	Groups []string
 	// Extra is what else the credentials say. It may be nil.
 	Extra map[string][]string
+}
+
+// Node returns the kubelet of a node.
+func Node(name string) *User { return &User{Name: NodePrefix + name, Groups: []string{Nodes}} }
+
+// ServiceAccount returns the user that a service account is.
+func ServiceAccount(namespace, name string) *User {
+	return &User{
+		Name:   ServiceAccountPrefix + namespace + ":" + name,
+		Groups: []string{ServiceAccounts, ServiceAccounts + ":" + namespace},
+	}
+}
+
+// SplitServiceAccount returns the namespace and the name of the service account that a user's name tells; false when
+// it tells of none.
+func SplitServiceAccount(user string) (namespace, name string, ok bool) {
+	rest, ok := strings.CutPrefix(user, ServiceAccountPrefix)
+	namespace, name, both := strings.Cut(rest, ":")
+	return namespace, name, ok && both && namespace != "" && name != "" && !strings.Contains(name, ":")
 }
 
 // Attributes are what a request wants to do, and who sends it.

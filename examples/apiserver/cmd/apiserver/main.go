@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth/tokens"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
 )
 
@@ -27,42 +29,108 @@ func main() {
 	}
 }
 
-// run serves until ctx is done. Its first line of output is the address.
+// flags are what the command line says, beside the options.
+type flags struct {
+	options  apiserver.Options
+	secure   apiserver.Secure
+	connect  etcd.ConnectOptions
+	insecure bool
+	nodes    []string
+}
+
+// run serves until ctx is done. Its first line of output is the address; then come the kubeconfigs.
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	set := flag.NewFlagSet("apiserver", flag.ContinueOnError)
-	set.SetOutput(out)
-	o := apiserver.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	var connect etcd.ConnectOptions
-	set.StringVar(&o.Address, "listen", "127.0.0.1:8001", "`address` to listen on")
-	set.StringVar(&o.Dir, "data-dir", "", "`directory` in which the embedded etcd keeps its data (default a temporary one)")
-	set.DurationVar(&o.CompactEvery, "compact-every", 5*time.Minute,
-		"how much history to keep in etcd: after each such time it is cut at the version of one time before; negative: never")
-	set.Func("etcd-servers", "`addresses` of the members of an etcd to use instead of the embedded one, with commas between", func(s string) error {
-		connect.Endpoints = strings.Split(s, ",")
-		return nil
-	})
-	set.StringVar(&connect.CAFile, "etcd-cafile", "", "`file` with the certificates that sign those of --etcd-servers")
-	set.StringVar(&connect.CertFile, "etcd-certfile", "", "`file` with the certificate to show to --etcd-servers")
-	set.StringVar(&connect.KeyFile, "etcd-keyfile", "", "`file` with the key of --etcd-certfile")
-	if err := set.Parse(args); err != nil {
+	f, err := parse(args, out)
+	if err != nil {
 		return err
 	}
-	if connect.Endpoints != nil {
-		if o.Etcd, err = etcd.Connect(ctx, connect); err != nil {
+	o := f.options
+	if !f.insecure {
+		o.Secure = &f.secure
+	}
+	if f.connect.Endpoints != nil {
+		if o.Etcd, err = etcd.Connect(ctx, f.connect); err != nil {
 			return err
 		}
 		defer func() { _ = o.Etcd.Close() }()
-	} else if connect.CAFile+connect.CertFile+connect.KeyFile != "" {
-		return errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile are for --etcd-servers")
 	}
 	server, err := apiserver.Start(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	if _, err := fmt.Fprintln(out, server.URL()); err != nil {
+	if err := tell(out, server, f); err != nil {
 		return err
 	}
 	<-ctx.Done()
+	return nil
+}
+
+// parse reads the command line.
+func parse(args []string, out io.Writer) (flags, error) {
+	set := flag.NewFlagSet("apiserver", flag.ContinueOnError)
+	set.SetOutput(out)
+	f := flags{options: apiserver.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}}
+	set.StringVar(&f.options.Address, "listen", "127.0.0.1:6443", "`address` to listen on")
+	set.StringVar(&f.options.Dir, "data-dir", "",
+		"`directory` in which the embedded etcd keeps its data, and the server its keys in pki (default a temporary one)")
+	set.DurationVar(&f.options.CompactEvery, "compact-every", 5*time.Minute,
+		"how much history to keep in etcd: after each such time it is cut at the version of one time before; negative: never")
+	list(set, &f.connect.Endpoints, "etcd-servers", "`addresses` of the members of an etcd to use instead of the embedded one")
+	set.StringVar(&f.connect.CAFile, "etcd-cafile", "", "`file` with the certificates that sign those of --etcd-servers")
+	set.StringVar(&f.connect.CertFile, "etcd-certfile", "", "`file` with the certificate to show to --etcd-servers")
+	set.StringVar(&f.connect.KeyFile, "etcd-keyfile", "", "`file` with the key of --etcd-certfile")
+	set.BoolVar(&f.insecure, "insecure-http", false,
+		"speak plain HTTP and let everybody do everything; --listen must be a loopback address then")
+	set.StringVar(&f.secure.Dir, "cert-dir", "",
+		"`directory` for the server's own authority, certificates, keys and kubeconfigs, which are made when they are not there (default pki in --data-dir)")
+	list(set, &f.secure.Hosts, "tls-hosts", "further `names` and addresses that the server's certificate is for")
+	set.StringVar(&f.secure.TokenFile, "token-auth-file", "",
+		`CSV `+"`file`"+` of tokens to let in, a line each: token,user,uid,"group1,group2"`)
+	set.StringVar(&f.secure.Issuer, "service-account-issuer", tokens.DefaultIssuer, "`name` of who signs the tokens of service accounts")
+	list(set, &f.secure.Audiences, "api-audiences", "`audiences` that tokens for this server must be for (default the issuer)")
+	list(set, &f.nodes, "kubelets", "`nodes` whose kubelets get a kubeconfig too")
+	if err := set.Parse(args); err != nil {
+		return flags{}, err
+	}
+	c := f.connect
+	if c.Endpoints == nil && c.CAFile+c.CertFile+c.KeyFile != "" {
+		return flags{}, errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile are for --etcd-servers")
+	}
+	s := f.secure
+	if f.insecure && (s.Dir+s.TokenFile != "" || s.Hosts != nil || f.nodes != nil) {
+		return flags{}, errors.New("--cert-dir, --tls-hosts, --token-auth-file and --kubelets have no meaning with --insecure-http")
+	}
+	return f, nil
+}
+
+// list adds a flag for several values with commas between them.
+func list(set *flag.FlagSet, to *[]string, name, usage string) {
+	set.Func(name, usage+", with commas between", func(s string) error {
+		*to = strings.Split(s, ",")
+		return nil
+	})
+}
+
+// tell writes how to reach the server.
+func tell(out io.Writer, server *apiserver.Server, f flags) error {
+	if _, err := fmt.Fprintln(out, server.URL()); err != nil || f.insecure {
+		return err
+	}
+	path, err := server.Kubeconfig("admin", apiserver.Admin())
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, "kubeconfig of the administrator:", path); err != nil {
+		return err
+	}
+	for _, name := range f.nodes {
+		if path, err = server.Kubeconfig("kubelet-"+name, auth.Node(name)); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(out, "kubeconfig of the kubelet of", name+":", path); err != nil {
+			return err
+		}
+	}
 	return nil
 }
