@@ -8,11 +8,13 @@
 //	defer server.Close()
 //	pods, err := rest.New[*corev1.Pod](server.URL()+"/api/v1/pods", rest.Options{})
 //
-// The command in cmd/apiserver runs one by itself. It serves what kinds.Table lists: what the
-// controllers of a cluster live on, and a custom kind, Widget. For each there are create, get,
-// list, update, patch (JSON, merge, strategic and server-side apply), delete and watch, the
-// subresources status, scale, binding and finalize where a kind has them, in JSON, YAML and, but
-// for watches, protobuf. What it does not offer it refuses.
+// That one speaks plain HTTP on a loopback address and trusts everybody; with Options.Secure it speaks TLS and asks who
+// sends a request. The command in cmd/apiserver runs one by itself, secure unless it is told otherwise.
+//
+// A server serves what kinds.Table lists: what the controllers of a cluster live on, and a custom kind, Widget. For
+// each there are create, get, list, update, patch (JSON, merge, strategic and server-side apply), delete and watch, the
+// subresources status, scale, binding, finalize and token where a kind has them, in JSON, YAML and, but for watches,
+// protobuf. Reviews are created only. What it does not offer it refuses.
 //
 // # Guarantees
 //
@@ -50,6 +52,16 @@
 //  17. kubectl can do with it what README.md says. (TestKubectlCommands)
 //  18. client-go's informer, this library's and etcd agree when writers rest, whatever was cut off or compacted
 //     meanwhile. (TestSoak)
+//  19. A secure server lets nobody in without a certificate of its authority or a token that is good, and answers all
+//     others as recorded. (TestUnauthorized, TestTLSOnly, TestCertificateExpiresOnAConnection)
+//  20. Its kubeconfigs let in whom they are for, also after a restart. (TestKubeconfigs, TestSecureRestart)
+//  21. A service account's token is good while the account, and what the token is bound to, are there.
+//     (TestServiceAccountTokens, TestTokenRequestsAreRefused)
+//  22. What it is told in confidence, it does not log. (TestNoSecretsInLogs)
+//  23. Who may impersonate a user is taken for him. (TestImpersonation)
+//  24. Reviews are created, and never stored. (TestReviewsAreCreatedAndNotStored)
+//  25. This library's informer goes on when its token or its certificate is replaced. (TestInformerWithRotatingToken,
+//     TestInformerWithRotatingCertificate)
 //
 // # Concurrency
 //

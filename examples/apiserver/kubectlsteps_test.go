@@ -69,7 +69,7 @@ func readSteps() []step {
 		{line: "describe node n1", want: []string{`Name: +n1\n`, `Non-terminated Pods:`, `graceful`}},
 		{line: "explain pod.spec.containers", want: []string{`KIND: +Pod\nVERSION: +v1\n`, `(?m)^  image\t<string>$`, `Docker image|Container image`}},
 		{line: "auth can-i list pods", want: []string{`^yes\n`}},
-		{line: "auth whoami", want: []string{`Username`}},
+		{line: "auth whoami", want: []string{`Username +system:admin`, `Groups +\[system:masters system:authenticated\]`}},
 	}
 }
 
@@ -117,7 +117,7 @@ func createSteps() []step {
 		{line: "create namespace made", want: []string{`namespace/made created`}},
 		{line: "create configmap made --from-literal=a=b", want: []string{`configmap/made created`}},
 		{line: "create serviceaccount made", want: []string{`serviceaccount/made created`}},
-		{line: "create token made", want: []string{`\.`}},
+		{line: "create token made", want: []string{`^[\w-]+\.[\w-]+\.[\w-]+\n$`}},
 	}
 }
 

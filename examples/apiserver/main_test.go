@@ -261,3 +261,8 @@ func keysInOrder(t testing.TB, s string) []string {
 	}
 	return keys
 }
+
+func unmarshal(t testing.TB, body string, v any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(body), v), body)
+}
