@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
 )
@@ -50,6 +51,9 @@ func attributesOf(r *http.Request, u *auth.User) auth.Attributes {
 	}
 	a.Group, a.Version, a.Resource, a.Subresource = p.group, p.version, p.resource, p.subresource
 	a.Namespace, a.Name = p.namespace, p.name
+	if p.group == "" && p.resource == "namespaces" {
+		a.Namespace = p.name // so that it can be allowed in the namespace
+	}
 	switch r.Method {
 	case http.MethodPost:
 		a.Verb = "create"
@@ -62,12 +66,27 @@ func attributesOf(r *http.Request, u *auth.User) auth.Attributes {
 		} else if p.name == "" {
 			a.Verb = "list"
 		}
+		if a.Verb != "get" {
+			selectByFields(&a, r.URL.Query().Get("fieldSelector"))
+		}
 	case http.MethodDelete:
 		if p.name == "" {
 			a.Verb = "deletecollection"
 		}
 	}
 	return a
+}
+
+// selectByFields notes what a list or a watch selects. One that selects a name is for what has that name alone.
+func selectByFields(a *auth.Attributes, selector string) {
+	f, err := fields.ParseSelector(selector)
+	if err != nil || f.Empty() {
+		return
+	}
+	a.FieldSelector = f
+	if name, ok := f.RequiresExactMatch(metav1.ObjectNameField); ok && a.Name == "" {
+		a.Name = name
+	}
 }
 
 // errForbidden is the answer to a request that may not do what it wants.

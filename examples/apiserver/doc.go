@@ -62,6 +62,12 @@
 //  24. Reviews are created, and never stored. (TestReviewsAreCreatedAndNotStored)
 //  25. This library's informer goes on when its token or its certificate is replaced. (TestInformerWithRotatingToken,
 //     TestInformerWithRotatingCertificate)
+//  26. With Options.RBAC a user does what roles, bindings and the rules of nodes allow and nothing else, whatever the path
+//     looks like: what is authorized is what is served. (TestSecurityTable, TestPathTricks, FuzzAuthorizedIsServed)
+//  27. What was written about roles is in force when it is answered, and gives nobody more than its writer has.
+//     (TestRolesAreInForceAtOnce, TestEscalationIsForbidden)
+//     A request in another's name is one of somebody who may impersonate him. (TestImpersonationNeedsRights)
+//  28. A refusal is what the real server was recorded to send. (TestRecordedForbidden)
 //
 // # Concurrency
 //

@@ -29,6 +29,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	r, err := s.admitted(r)
 	if err != nil {
+		if statusOf(err).Code == http.StatusForbidden {
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+		}
 		s.writeError(w, r, err)
 		return
 	}
@@ -84,6 +87,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if p.watch {
+		if r.Method != http.MethodGet {
+			return errMethod()
+		}
 		t.Name = "" // the options select it
 	}
 	if o.Watch && t.Name == "" && r.Method == http.MethodGet && !t.Kind.Virtual {

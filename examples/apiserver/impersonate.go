@@ -92,10 +92,10 @@ func impersonations(as *auth.User) []auth.Attributes {
 
 // authorize refuses what a user may not do.
 func (s *Server) authorize(ctx context.Context, a auth.Attributes) error {
-	if s.options.Authorizer == nil {
+	if s.authorizer == nil {
 		return nil
 	}
-	allowed, reason, err := s.options.Authorizer.Authorize(ctx, a)
+	allowed, reason, err := s.authorizer.Authorize(ctx, a)
 	if err == nil && !allowed {
 		err = errForbidden(a, reason)
 	}

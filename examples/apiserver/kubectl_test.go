@@ -36,7 +36,7 @@ type kubectl struct {
 // package, once for each version.
 func newKubectl(t testing.TB) *kubectl {
 	t.Helper()
-	k := &kubectl{api: newAPI(t, apiserver.Options{}), program: os.Getenv("KUBECTL"), home: t.TempDir()}
+	k := &kubectl{api: newAPI(t, apiserver.Options{RBAC: true}), program: os.Getenv("KUBECTL"), home: t.TempDir()}
 	if k.program != "" {
 		return k
 	}

@@ -69,6 +69,9 @@ func readSteps() []step {
 		{line: "describe node n1", want: []string{`Name: +n1\n`, `Non-terminated Pods:`, `graceful`}},
 		{line: "explain pod.spec.containers", want: []string{`KIND: +Pod\nVERSION: +v1\n`, `(?m)^  image\t<string>$`, `Docker image|Container image`}},
 		{line: "auth can-i list pods", want: []string{`^yes\n`}},
+		{line: "auth can-i --list", want: []string{`(?m)^\*\.\* +\[\] +\[\] +\[\*\]$`}},
+		{line: "auth can-i list pods --as bob", code: 1, want: []string{`^no\n`}},
+		{line: "get secrets --as bob", code: 1, want: []string{`Error from server \(Forbidden\): secrets is forbidden: User "bob" cannot list resource "secrets" in API group "" in the namespace "default"`}},
 		{line: "auth whoami", want: []string{`Username +system:admin`, `Groups +\[system:masters system:authenticated\]`}},
 	}
 }
@@ -116,6 +119,9 @@ func createSteps() []step {
 		{line: "create deployment made --image=i", want: []string{`deployment.apps/made created`}},
 		{line: "create namespace made", want: []string{`namespace/made created`}},
 		{line: "create configmap made --from-literal=a=b", want: []string{`configmap/made created`}},
+		{line: "create role made --verb=list --resource=pods", want: []string{`role.rbac.authorization.k8s.io/made created`}},
+		{line: "create rolebinding made --role=made --user=bob", want: []string{`rolebinding.rbac.authorization.k8s.io/made created`}},
+		{line: "auth can-i --list --as bob", want: []string{`(?m)^pods +\[\] +\[\] +\[list\]$`}},
 		{line: "create serviceaccount made", want: []string{`serviceaccount/made created`}},
 		{line: "create token made", want: []string{`^[\w-]+\.[\w-]+\.[\w-]+\n$`}},
 	}

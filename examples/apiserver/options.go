@@ -56,7 +56,10 @@ type Options struct {
 	// Authenticator finds out who sends a request, on a secure server when neither a certificate nor a token tells it.
 	// Defaults to nobody.
 	Authenticator auth.Authenticator
-	// Authorizer decides what users may do. Nil: everything.
+	// RBAC lets users do what roles and bindings say, and nodes what concerns them; those that a cluster needs are created
+	// at the start. Defaults to false: see Authorizer.
+	RBAC bool
+	// Authorizer decides what users may do, in place of RBAC. Nil: everything.
 	Authorizer auth.Authorizer
 	// Clock is the time. Defaults to the real one.
 	Clock clock.Clock
@@ -100,6 +103,9 @@ func (o Options) validate() error {
 	var errs []error
 	if o.Etcd != nil && o.Dir != "" {
 		errs = append(errs, errors.New("apiserver: Dir is for the embedded etcd, and Etcd was given"))
+	}
+	if o.RBAC && o.Authorizer != nil {
+		errs = append(errs, errors.New("apiserver: Authorizer is given in place of RBAC, not beside it"))
 	}
 	if o.FutureWait < 0 || o.BookmarkEvery < 0 || o.WatchTimeout < 0 || o.SlowWatch < 0 {
 		errs = append(errs, errors.New("apiserver: FutureWait, BookmarkEvery, WatchTimeout and SlowWatch must not be negative"))

@@ -44,7 +44,7 @@ func parsePath(s string) (path, bool) {
 			*to = parts[i]
 		}
 	}
-	if p.watch && p.subresource != "" {
+	if p.subresource != "" && (p.watch || p.name == "") {
 		return path{}, false
 	}
 	return p, p.resource != ""

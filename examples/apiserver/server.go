@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
@@ -38,6 +39,9 @@ type Server struct {
 	// descriptions are those of the kinds in OpenAPI, by name.
 	descriptions func() (map[string]described, error)
 	access       access
+	// authorizer is nil when everything is allowed, authority when no roles are kept.
+	authorizer auth.Authorizer
+	authority  *authority
 	// virtuals are what is created and not stored, by virtualName.
 	virtuals map[string]virtual
 
@@ -77,7 +81,7 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	s.registry = registry.New(s.store, registry.Options{
-		FutureWait: s.options.FutureWait, Clock: s.options.Clock, Cache: s.options.Cache,
+		FutureWait: s.options.FutureWait, Clock: s.options.Clock, Cache: s.options.Cache, Admit: s.admit,
 	})
 	if err := s.openAccess(); err != nil {
 		return err
@@ -86,6 +90,9 @@ func (s *Server) start(ctx context.Context) error {
 		if err := s.registry.EnsureNamespace(ctx, name); err != nil {
 			return err
 		}
+	}
+	if err := s.startAuthority(ctx); err != nil {
+		return err
 	}
 	if s.options.Secure == nil {
 		if err := checkPlain(s.options.Address); err != nil {
@@ -138,6 +145,9 @@ func (s *Server) shutdown() error {
 			errs = append(errs, s.http.Close())
 		}
 		s.running.Wait()
+	}
+	if s.authority != nil {
+		s.authority.close()
 	}
 	if s.registry != nil {
 		s.registry.Close()

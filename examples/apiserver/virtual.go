@@ -35,9 +35,13 @@ func virtualName(t registry.Target) string {
 // virtualTable returns what is created and not stored, by virtualName.
 func (s *Server) virtualTable() map[string]virtual {
 	return map[string]virtual{
-		"selfsubjectreviews.authentication.k8s.io": {kinds.SelfSubjectReviews(), s.reviewSelf},
-		"tokenreviews.authentication.k8s.io":       {kinds.TokenReviews(), s.reviewToken},
-		"serviceaccounts/token":                    {kinds.TokenRequests(), s.requestToken},
+		"localsubjectaccessreviews.authorization.k8s.io": {kinds.LocalSubjectAccessReviews(), s.reviewLocalAccess},
+		"selfsubjectaccessreviews.authorization.k8s.io":  {kinds.SelfSubjectAccessReviews(), s.reviewOwnAccess},
+		"selfsubjectrulesreviews.authorization.k8s.io":   {kinds.SelfSubjectRulesReviews(), s.reviewOwnRules},
+		"subjectaccessreviews.authorization.k8s.io":      {kinds.SubjectAccessReviews(), s.reviewAccess},
+		"selfsubjectreviews.authentication.k8s.io":       {kinds.SelfSubjectReviews(), s.reviewSelf},
+		"tokenreviews.authentication.k8s.io":             {kinds.TokenReviews(), s.reviewToken},
+		"serviceaccounts/token":                          {kinds.TokenRequests(), s.requestToken},
 	}
 }
 

@@ -31,6 +31,9 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, t registry.Targe
 		return err
 	}
 	created, err := s.registry.Create(r.Context(), t, object, o)
+	if err == nil {
+		err = s.settled(r.Context(), t)
+	}
 	if err != nil {
 		return err
 	}
@@ -48,6 +51,9 @@ func (s *Server) update(w http.ResponseWriter, r *http.Request, t registry.Targe
 		return err
 	}
 	written, err := s.registry.Update(r.Context(), t, object, o)
+	if err == nil {
+		err = s.settled(r.Context(), t)
+	}
 	if err != nil {
 		return err
 	}
@@ -75,6 +81,9 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, t registry.Target
 	}
 	o.FieldManager = managerOf(r, o.FieldManager)
 	written, err := s.registry.Patch(r.Context(), t, p, data, o)
+	if err == nil {
+		err = s.settled(r.Context(), t)
+	}
 	if err != nil {
 		return err
 	}
@@ -114,6 +123,9 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, t registry.Targe
 		return err
 	}
 	last, gone, err := s.registry.Delete(r.Context(), t, o)
+	if err == nil {
+		err = s.settled(r.Context(), t)
+	}
 	if err != nil {
 		return err
 	}
@@ -139,6 +151,9 @@ func (s *Server) deleteCollection(w http.ResponseWriter, r *http.Request, t regi
 		return err
 	}
 	list, err := s.registry.DeleteCollection(r.Context(), t, o, selected)
+	if err == nil {
+		err = s.settled(r.Context(), t)
+	}
 	if err != nil {
 		return err
 	}

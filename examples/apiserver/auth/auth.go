@@ -10,6 +10,8 @@ import (
 	"context"
 	"net/http"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
 )
 
 // Names of groups and users with a meaning of their own.
@@ -76,6 +78,8 @@ type Attributes struct {
 	Namespace string
 	// Name is "" for a collection.
 	Name string
+	// FieldSelector is what a list or a watch selects by fields. Nil: nothing, or nothing that can be read.
+	FieldSelector fields.Selector
 	// Path is the path of the request.
 	Path string
 }
@@ -89,6 +93,25 @@ type Authenticator interface {
 // Authorizer decides whether a request may do what it wants. The reason is for people, and may be empty.
 type Authorizer interface {
 	Authorize(ctx context.Context, a Attributes) (allowed bool, reason string, err error)
+}
+
+// First is an [Authorizer] that asks several until one allows the request. The reasons of those who did not come
+// together.
+type First []Authorizer
+
+// Authorize asks all in turn. An error ends it.
+func (all First) Authorize(ctx context.Context, a Attributes) (bool, string, error) {
+	var reasons []string
+	for _, z := range all {
+		allowed, reason, err := z.Authorize(ctx, a)
+		if allowed || err != nil {
+			return allowed, reason, err
+		}
+		if reason != "" {
+			reasons = append(reasons, reason)
+		}
+	}
+	return false, strings.Join(reasons, "\n"), nil
 }
 
 type userKey struct{}

@@ -17,7 +17,9 @@ func Table() Kinds {
 		ConfigMaps(), Endpoints(), Events(), LimitRanges(), Namespaces(), Nodes(), Pods(), ReplicationControllers(),
 		ResourceQuotas(), Secrets(), ServiceAccounts(), Services(),
 		Deployments(), ReplicaSets(), HorizontalPodAutoscalers(), Jobs(), Leases(), EndpointSlices(),
-		SelfSubjectReviews(), TokenReviews(), ClusterRoleBindings(), ClusterRoles(), RoleBindings(), Roles(), Widgets(),
+		SelfSubjectReviews(), TokenReviews(),
+		LocalSubjectAccessReviews(), SelfSubjectAccessReviews(), SelfSubjectRulesReviews(), SubjectAccessReviews(),
+		ClusterRoleBindings(), ClusterRoles(), RoleBindings(), Roles(), Widgets(),
 	}
 }
 

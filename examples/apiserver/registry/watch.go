@@ -137,12 +137,7 @@ func (w *Watch) Start() string { return formatVersion(w.after) }
 
 // RequestProgress asks for a batch with the newest position. It never blocks and may be called
 // from any goroutine; two requests may be answered at once.
-func (w *Watch) RequestProgress() {
-	select {
-	case w.progress <- struct{}{}:
-	default:
-	}
-}
+func (w *Watch) RequestProgress() { signal(w.progress) }
 
 // Run delivers the events until each returns an error, ctx is done or the watch can't go on ([ErrEnded]). The
 // error is an answer of the API, to be sent as the last event, or else just the reason.

@@ -90,8 +90,16 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.secure.Issuer, "service-account-issuer", tokens.DefaultIssuer, "`name` of who signs the tokens of service accounts")
 	list(set, &f.secure.Audiences, "api-audiences", "`audiences` that tokens for this server must be for (default the issuer)")
 	list(set, &f.nodes, "kubelets", "`nodes` whose kubelets get a kubeconfig too")
+	mode := set.String("authorization-mode", "", "`mode`: RBAC, users may do what roles and bindings say, and nodes what concerns them; or "+
+		"AlwaysAllow, all may do everything (default RBAC, but AlwaysAllow with --insecure-http)")
 	if err := set.Parse(args); err != nil {
 		return flags{}, err
+	}
+	switch *mode {
+	case "", "RBAC", "AlwaysAllow":
+		f.options.RBAC = *mode == "RBAC" || *mode == "" && !f.insecure
+	default:
+		return flags{}, fmt.Errorf("--authorization-mode: there is no %q: RBAC or AlwaysAllow", *mode)
 	}
 	c := f.connect
 	if c.Endpoints == nil && c.CAFile+c.CertFile+c.KeyFile != "" {

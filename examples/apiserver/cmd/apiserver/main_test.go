@@ -79,6 +79,7 @@ func TestRunRefuses(t *testing.T) {
 		"are for --etcd-servers":              {"--etcd-cafile", "x"},
 		"plain HTTP is for loopback":          {"--insecure-http", "--listen", "0.0.0.0:0"},
 		"have no meaning with":                {"--insecure-http", "--token-auth-file", "x"},
+		"there is no \"Node\"":                {"--authorization-mode", "Node"},
 		"no such file":                        {"--listen", "127.0.0.1:0", "--token-auth-file", "missing.csv"},
 		"kubeconfig \"kubelet-a/b\": may not": {"--listen", "127.0.0.1:0", "--kubelets", "a/b"},
 	} {
