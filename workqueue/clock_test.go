@@ -77,6 +77,34 @@ func TestClockIsSet(t *testing.T) {
 	}
 }
 
+// Nor is anything delayed by shorter delays that come and go while the clock is behind: the queue's own
+// time goes on.
+func TestClockIsSetBackAmongShorterDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &stepped{Clock: clock.New()}
+		q := workqueue.New[string](workqueue.Options{Clock: clock})
+		defer q.Close()
+		begin := time.Now()
+		q.AddAfter("k", 20*time.Second)
+		pass(time.Second)
+		require.Zero(t, q.Len()) // it looks at the clock
+		clock.ahead.Store(-int64(time.Hour))
+		for k := ""; k != "k"; q.Done(k) {
+			q.AddAfter("longer", 2*time.Second)
+			pass(900 * time.Millisecond)
+			q.AddAfter("shorter", 100*time.Millisecond)
+			if i, ok := q.Item("k"); ok && i.State == workqueue.Delayed {
+				require.Equal(t, begin.Add(20*time.Second-time.Hour), i.Due, "by the clock as it is set now")
+			}
+			var err error
+			k, err = q.Get(t.Context())
+			require.NoError(t, err)
+			q.Cancel("longer")
+		}
+		require.Equal(t, 20*time.Second, time.Since(begin))
+	})
+}
+
 // pass lets virtual time pass.
 func pass(d time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)

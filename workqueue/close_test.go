@@ -282,3 +282,55 @@ func TestClose(t *testing.T) {
 		require.EqualValues(t, 3, q.Stats().Refused)
 	})
 }
+
+// A step that ends after Close, or after a drain that gave up, brings its key back by no way of
+// its own, however soon that would be.
+func TestNothingComesBackAfterTheEnd(t *testing.T) {
+	fired := new(listwatch.Signal)
+	fired.Fire()
+	for name, finish := range map[string]func(q *workqueue.Queue[string]){
+		"an error without delay":        func(q *workqueue.Queue[string]) { q.Finish("k", workqueue.Result{}, errStep) },
+		"a signal that has fired":       func(q *workqueue.Queue[string]) { q.Finish("k", workqueue.Result{Await: fired}, nil) },
+		"both":                          func(q *workqueue.Queue[string]) { q.Finish("k", workqueue.Result{Await: fired}, errStep) },
+		"a signal that has not fired":   func(q *workqueue.Queue[string]) { q.Finish("k", workqueue.Result{Await: new(listwatch.Signal)}, nil) },
+		"a delay":                       func(q *workqueue.Queue[string]) { q.Finish("k", workqueue.Result{After: 1}, nil) },
+		"an error, and an add too late": func(q *workqueue.Queue[string]) { q.Add("k"); q.Finish("k", workqueue.Result{}, errStep) },
+	} {
+		for how, end := range map[string]func(q *workqueue.Queue[string]){
+			"closed": (*workqueue.Queue[string]).Close,
+			"given up": func(q *workqueue.Queue[string]) {
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				left, err := q.Drain(ctx)
+				require.ErrorIs(t, err, context.Canceled)
+				require.Equal(t, []string{"k"}, left)
+			},
+		} {
+			q := workqueue.New(workqueue.Options{}, workqueue.Policy[string]{Limiter: workqueue.Max[string]()})
+			q.Add("k")
+			require.Equal(t, "k", get(t, q))
+			end(q)
+			finish(q)
+			_, err := q.Get(t.Context())
+			require.ErrorIs(t, err, listwatch.ErrStopped, "%s, %s", name, how)
+			require.Empty(t, q.Items(), "%s, %s", name, how)
+		}
+	}
+}
+
+// What was added before Close comes once more, and no more often by its retries.
+func TestAddedBeforeCloseComesOnce(t *testing.T) {
+	fired := new(listwatch.Signal)
+	fired.Fire()
+	for name, result := range map[string]workqueue.Result{"error": {}, "error and signal": {Await: fired}} {
+		q := workqueue.New(workqueue.Options{}, workqueue.Policy[string]{Limiter: workqueue.Max[string]()})
+		q.Add("k")
+		require.Equal(t, "k", get(t, q))
+		q.Add("k")
+		q.Close()
+		q.Finish("k", result, errStep)
+		require.Equal(t, "k", get(t, q), name)
+		q.Finish("k", result, errStep)
+		require.Empty(t, q.Items(), name)
+	}
+}

@@ -82,6 +82,8 @@ func (q *Queue[K]) fire(generation uint64) {
 	}
 	q.timer.stop = nil
 	q.timer.generation++
-	q.sawLocked(max(q.read(), q.timer.due)) // the timer tells the time when the clock was set back
+	now := q.read()
+	q.back.Add(max(q.timer.due-now, 0)) // the timer tells the time when the clock was set back
+	q.sawLocked(max(now, q.timer.due))
 	q.armLocked()
 }

@@ -39,8 +39,9 @@
 //  1. A key is in work in one place at a time. (TestReAddWhileWorking)
 //  2. A key that is added while in work is handed out again after it. (TestStress)
 //  3. A key has one due time: the earliest, or the one given with Replace; an add without delay
-//     takes the place of a delayed one. A clock that is set back delays nothing. (TestOneDueTime,
-//     TestClockIsSet)
+//     takes the place of a delayed one. A clock that is set back delays nothing by more than the time
+//     since the queue looked at it before. (TestOneDueTime, TestClockIsSet,
+//     TestClockIsSetBackAmongShorterDelays)
 //  4. The states are those of the table, in any sequence of calls. (TestModel)
 //  5. Within one priority and flow, keys come in the order in which they became ready.
 //     (TestFIFOWithinPriority)
@@ -61,7 +62,8 @@
 //     again. (TestShrinks, TestBoundsByKey, TestBoundsByVisits, TestBoundsOfParkedInVain)
 //  14. Drain returns when what was ready or in work is done, and tells what it left.
 //     (TestDrainWaitsForAll, TestDrainTellsWhatItLeaves)
-//  15. Close ends everything at once, a waiting Drain too. (TestCloseEndsDrain)
+//  15. Close ends everything at once, a waiting Drain too, and no retry brings a key back behind it.
+//     (TestCloseEndsDrain, TestNothingComesBackAfterTheEnd)
 //  16. Once its context is done, Process begins no step, and returns when the last has returned.
 //     (TestProcessEndsWithContext)
 //  17. A step, limiter or flow that panics is logged, and loses neither key nor worker.

@@ -150,6 +150,9 @@ func (q *Queue[K]) finishLocked(hash uint32, k K, now int64) *entry[K] {
 // settleLocked gives an entry that has left the working ones, and whose key has that hash, its next
 // place.
 func (q *Queue[K]) settleLocked(e *entry[K], hash uint32, n end) {
+	if q.phase == closed { // the key comes only if it was added before, and not sooner then
+		n.again = n.firm && e.again && e.due <= q.now
+	}
 	if e.again && !n.firm {
 		if n.again {
 			n.due = min(n.due, e.due)

@@ -119,10 +119,15 @@ func (q *Queue[K]) copy(n int) []Item[K] {
 func (q *Queue[K]) itemLocked(e *entry[K]) Item[K] {
 	i := Item[K]{
 		Key: e.key, State: e.state, Again: e.again, Priority: int(e.priority), Flow: e.lane.flow,
-		Since: q.start.Add(time.Duration(e.since)),
+		Since: q.timeLocked(e.since),
 	}
 	if e.state != Ready && e.due != atOnce && (e.state != Working || e.again) && e.due != math.MaxInt64 {
-		i.Due = q.start.Add(time.Duration(e.due))
+		i.Due = q.timeLocked(e.due)
 	}
 	return i
+}
+
+// timeLocked returns a time of the queue's as the clock would tell it now.
+func (q *Queue[K]) timeLocked(t int64) time.Time {
+	return q.start.Add(time.Duration(t - q.back.Load()))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -30,6 +31,8 @@ type Queue[K comparable] struct {
 	// title begins the errors, stopped is the error of a queue that has ended.
 	title   string
 	stopped error
+	// back is how far the clock was set back in all. It is written with the lock held.
+	back atomic.Int64
 
 	// mu guards all below. Signals' locks are taken under it; user code is never called under it.
 	mu sync.Mutex
@@ -116,8 +119,12 @@ func (q *Queue[K]) Len() int {
 	return q.ready.len
 }
 
-// read returns the clock's time. The frequent calls do it before they take the lock.
-func (q *Queue[K]) read() int64 { return int64(q.clock.Since(q.start)) }
+// read returns the time, which goes on from where it was when the clock is set back. The frequent
+// calls do it before they take the lock.
+func (q *Queue[K]) read() int64 { return int64(q.clock.Since(q.start)) + q.back.Load() }
+
+// stale is how far a time that was read before the lock was taken may be behind without another look.
+const stale = int64(time.Millisecond)
 
 // nowLocked is sawLocked of the present time.
 func (q *Queue[K]) nowLocked() int64 { return q.sawLocked(q.read()) }
@@ -125,6 +132,10 @@ func (q *Queue[K]) nowLocked() int64 { return q.sawLocked(q.read()) }
 // sawLocked brings the queue up to a time that was read, or to a later one that it has seen
 // already: what has come due becomes ready, even when the timer is late.
 func (q *Queue[K]) sawLocked(now int64) int64 {
+	if now < q.now-stale {
+		now = q.read()
+		q.back.Add(max(q.now-now, 0))
+	}
 	q.now = max(q.now, now)
 	if q.delayed.Len() > 0 && q.delayed.Top().due <= q.now {
 		q.promoteLocked()
