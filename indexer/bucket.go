@@ -126,8 +126,8 @@ func (ix *Index[T, V]) put(pos uint32, values []V) {
 	if !one || s.value != values[0] || s.place[0].bucket == unplaced || s.place[0].bucket == listed {
 		ix.settle(pos, values)
 	}
-	if one {
-		s.value = values[0]
+	if s.place[0].bucket != unplaced && s.place[0].bucket != listed {
+		s.value = values[0] // the others, if there are some, are the same
 	} else {
 		var none V
 		s.value = none

@@ -29,7 +29,8 @@
 //  4. A batch is one change: every read, of whatever kind, is of one state, before or after it,
 //     and a store that is replaced is never seen half-filled. (TestReadersSeeWholeStates)
 //  5. The writes of a batch take effect in order. (TestApplyBatchIsOneChangeInOrder)
-//  6. An index equals one that is built anew, whatever was written. (TestRandomWalkEqualsRebuild)
+//  6. An index equals one that is built anew, whatever was written. (TestRandomWalkEqualsRebuild,
+//     TestIndexFollowsTheValuesOfAnObject)
 //  7. An index that is added late has what was there before. (TestAddIndexBeforeAndAfter)
 //  8. Keys that left and values without objects leave nothing behind.
 //     (TestIndexKeepsNothingOfPastValues, TestBoundsByKey, TestBoundsOfChurn, TestBoundsOfValues)
@@ -39,8 +40,9 @@
 //     (TestReadersDoNotWaitForAnIndexFunction, TestWritersDoNotWaitForAnIndexFunction)
 //  10. When an index function panics, the object is stored, and the fault is reported and
 //     counted. (TestPanicOfAnIndexFunction)
-//  11. A value that could not be found again, such as NaN, is refused and reported.
-//     (TestValuesThatCannotBeFound)
+//  11. A value that could not be found again, such as NaN, is refused and reported; who asks for one
+//     that is no key of a map gets a panic, and leaves no lock behind. (TestValuesThatCannotBeFound,
+//     TestIncomparableValueLeavesNoLock)
 //  12. The body of a loop over All or Values runs without a lock and may write.
 //     (TestIterationMayWrite)
 //  13. An update with the index values of before allocates nothing, when the functions don't.

@@ -74,16 +74,21 @@ func (ix *Index[T, V]) All(value V) iter.Seq2[listwatch.Key, T] {
 		return func(yield func(listwatch.Key, T) bool) { eachObject(ix.States(value), yield) }
 	}
 	return func(yield func(listwatch.Key, T) bool) {
-		ix.x.mu.RLock()
-		members := ix.members(value)
-		keys, objects := ix.keys(members), ix.objects(members)
-		ix.x.mu.RUnlock()
+		keys, objects := ix.both(value)
 		for i, k := range keys {
 			if !yield(k, objects[i]) {
 				return
 			}
 		}
 	}
+}
+
+// both returns the keys and the objects that have the value.
+func (ix *Index[T, V]) both(value V) ([]listwatch.Key, []T) {
+	ix.x.mu.RLock()
+	defer ix.x.mu.RUnlock() // a value that is no key of a map panics
+	members := ix.members(value)
+	return ix.keys(members), ix.objects(members)
 }
 
 // objects and keys return those of the members. They need mu.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,10 +24,11 @@ func TestIndexFollowsTheValuesOfAnObject(t *testing.T) {
 	ix := mustIndex(t, x, "label", labels)
 	for i, values := range [][]string{
 		{"a"}, {"a", "b"}, {"b"}, {"a", "a"}, {}, {"b", "a"}, {"a", "b"}, {"c", "b", "c", "a"}, {"d"}, {"c", "d"}, nil, {"a"},
+		{"a", "a"}, {""}, {"", ""}, {"a"}, {"b", "b"}, {"b"},
 	} {
 		p := newPod("p", strconv.Itoa(i+1), values...)
 		x.Apply("", []indexer.Write[*pod]{update(p)})
-		for _, v := range []string{"a", "b", "c", "d"} {
+		for _, v := range []string{"", "a", "b", "c", "d"} {
 			var want []*pod
 			if slices.Contains(values, v) {
 				want = []*pod{p}
@@ -313,6 +315,36 @@ func TestValuesThatCannotBeFound(t *testing.T) {
 	x.Delete(key("p"), key("q"))
 	require.Empty(t, slices.Collect(byFloat.Values()))
 	require.NoError(t, x.Check())
+}
+
+// What is asked for by a value that is no key of a map panics, and leaves no lock behind.
+func TestIncomparableValueLeavesNoLock(t *testing.T) {
+	x := strict(t)
+	byAny := mustIndex(t, x, "any", func(p *pod) []any { return []any{p.Name} })
+	for name, read := range map[string]func(){
+		"Get":    func() { byAny.Get([]byte("p")) },
+		"Keys":   func() { byAny.Keys([]byte("p")) },
+		"Len":    func() { byAny.Len([]byte("p")) },
+		"States": func() { byAny.States([]byte("p")) },
+		"All": func() {
+			for range byAny.All([]byte("p")) {
+				t.Error("there is none")
+			}
+		},
+	} {
+		require.Panics(t, read, name)
+	}
+	put := make(chan struct{})
+	go func() {
+		defer close(put)
+		x.Put(newPod("p", "1"))
+	}()
+	select {
+	case <-put:
+	case <-time.After(time.Minute):
+		t.Fatal("a reader has kept its lock")
+	}
+	require.Equal(t, 1, byAny.Len("p"))
 }
 
 func TestFaultIsLoggedByDefault(t *testing.T) {
