@@ -78,7 +78,8 @@
 //     TestGapInWhichNothingIsLeft).
 //  14. An overlay shows own writes at once, nothing that the store knows to be over, and says when
 //     it has lost one; its memory is bounded (TestOverlayShowsOwnWrites,
-//     TestOverlayNeverGoesBehindTheCache, TestOverlayBeforeHandler, TestOverlayBeforeRunningHandler,
+//     TestOverlayNeverGoesBehindTheCache, TestOverlayIsNotBehindTheStoreWithinABatch,
+//     TestOverlayBeforeHandler, TestOverlayBeforeRunningHandler,
 //     TestOverlaySaysWhatItHasLost, TestGapKeepsOwnWrites, TestOverlayIsBounded,
 //     fakes/simulation.TestControllerWithOverlayNeverOverCreates).
 //  15. An explanation is true of the moment: what a handler was told and what it shows to be waiting

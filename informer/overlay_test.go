@@ -115,6 +115,42 @@ func TestOverlayShowsOwnWrites(t *testing.T) {
 	})
 }
 
+// Nor is it while a batch is at work, which overlays hear of one after the other: who has seen the store
+// finds no less in any of them.
+func TestOverlayIsNotBehindTheStoreWithinABatch(t *testing.T) {
+	for value, change := range map[string]func(r *ownRig){
+		"foreign": func(r *ownRig) { r.put("a", "foreign") },
+		"":        func(r *ownRig) { r.drop("a") },
+	} {
+		t.Run("value "+value, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newOwnRig(t, informer.OverlayOptions{})
+				for range 300 {
+					informer.NewOverlay(r.pods, informer.OverlayOptions{}).Wrote(&object{Meta: listwatch.Meta{Name: "never", ResourceVersion: "1000000"}})
+				}
+				last := informer.NewOverlay(r.pods, informer.OverlayOptions{})
+				last.Wrote(r.put("a", "new"))
+				for n := range 300 {
+					r.put(fmt.Sprint("other-", n), "old")
+				}
+				change(r)
+				r.server.Resume()
+				for {
+					if o, ok := r.Indexer().Get(key("a")); !ok || o.Value == value {
+						break
+					}
+					runtime.Gosched()
+				}
+				o, ok := last.Get(key("a"))
+				require.Equal(t, value != "", ok)
+				if ok {
+					require.Equal(t, value, o.Value)
+				}
+			})
+		})
+	}
+}
+
 // What the cache knows is never hidden by an older own write, nor brought back by one.
 func TestOverlayNeverGoesBehindTheCache(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -100,7 +100,7 @@ func (o *Overlay[T]) overStates(cached func() []indexer.State[T]) (states []inde
 // not to be believed any more.
 func (o *Overlay[T]) writtenLocked(k listwatch.Key) (own[T], bool) {
 	w, ok := o.written.Peek(k)
-	if ok && (o.passedLocked(w.head.ResourceVersion) || !o.i.now().Before(w.due)) {
+	if ok && (o.shownLocked(w.head) || !o.i.now().Before(w.due)) { // the store may be a batch ahead of follow
 		o.written.Remove(k)
 		return own[T]{}, false
 	}

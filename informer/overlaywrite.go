@@ -128,7 +128,12 @@ func (o *Overlay[T]) holds(gone listwatch.Head) bool {
 
 // passedLocked reports whether the cache shows everything up to version.
 func (o *Overlay[T]) passedLocked(version string) bool {
-	order, err := listwatch.CompareVersions(version, o.version)
+	return notNewer(version, o.version) || notNewer(version, o.i.store.Reader().Version())
+}
+
+// notNewer reports whether version a is known not to be newer than b.
+func notNewer(a, b string) bool {
+	order, err := listwatch.CompareVersions(a, b)
 	return err == nil && order <= 0
 }
 
@@ -138,8 +143,7 @@ func (o *Overlay[T]) shownLocked(h listwatch.Head) bool {
 	if !ok {
 		return o.passedLocked(h.ResourceVersion)
 	}
-	order, err := listwatch.CompareVersions(h.ResourceVersion, held.ResourceVersion)
-	return err == nil && order <= 0 || o.passedLocked(h.ResourceVersion)
+	return notNewer(h.ResourceVersion, held.ResourceVersion) || o.passedLocked(h.ResourceVersion)
 }
 
 // hidesLocked reports whether a deletion is of something that the cache holds or may still get.
