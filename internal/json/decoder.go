@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
 )
 
 // Options change what a [Decoder] does. The zero value decodes as encoding/json does.
@@ -43,7 +45,7 @@ func (o Options) validate() error {
 // The zero value is ready and has the zero Options. A Decoder is safe for concurrent use and
 // must not be copied.
 type Decoder struct {
-	skip     *skipNode
+	skip     *jsonstream.Paths
 	integers bool
 	// idle holds *state that no call uses.
 	idle sync.Pool
@@ -54,7 +56,7 @@ func New(o Options) (*Decoder, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Decoder{skip: newSkip(o.Skip), integers: o.Integers}, nil
+	return &Decoder{skip: jsonstream.NewPaths(o.Skip), integers: o.Integers}, nil
 }
 
 // standard serves [Unmarshal].
@@ -82,43 +84,4 @@ func (d *Decoder) Unmarshal(data []byte, v any) error {
 	s.reset()
 	d.idle.Put(s)
 	return err
-}
-
-// skipNode is a key on the way to skipped fields.
-type skipNode struct {
-	next map[string]*skipNode
-	// here is true when the value itself is skipped.
-	here bool
-	// lengths has a bit for each length of a key in next, modulo 64.
-	lengths uint64
-}
-
-func newSkip(paths []string) *skipNode {
-	if len(paths) == 0 {
-		return nil
-	}
-	top := new(skipNode)
-	for _, path := range paths {
-		node := top
-		for key := range strings.SplitSeq(path, ".") {
-			if node.next == nil {
-				node.next = make(map[string]*skipNode)
-			}
-			if node.next[key] == nil {
-				node.next[key] = new(skipNode)
-				node.lengths |= 1 << (len(key) % 64)
-			}
-			node = node.next[key]
-		}
-		node.here = true
-	}
-	return top
-}
-
-// below returns the node of key, or nil.
-func (n *skipNode) below(key string) *skipNode {
-	if n == nil || n.lengths>>(len(key)%64)&1 == 0 {
-		return nil
-	}
-	return n.next[key]
 }

@@ -33,7 +33,7 @@ func (s *state) structure(p *plan, v address) bool {
 		} else {
 			s.i += len(f.text)
 			if s.skip != nil {
-				s.skip = s.skip.below(f.name)
+				s.skip = s.skip.Below(f.name)
 			}
 		}
 		if f != nil {
@@ -72,7 +72,7 @@ func (s *state) expectedOf(fields *fieldSet) []*field {
 
 // member reads the value of the field f of v. It skips one that has no field, or is to be skipped.
 func (s *state) member(f *field, v address) bool {
-	if f == nil || s.skip != nil && s.skip.here {
+	if f == nil || s.skip.Here() {
 		return s.pass()
 	}
 	clean := s.saved == nil
@@ -99,7 +99,7 @@ func (s *state) fieldKey(fields *fieldSet, expected []*field, order int) (*field
 		expected[order] = f
 		s.i += len(f.text)
 		if s.skip != nil {
-			s.skip = s.skip.below(f.name)
+			s.skip = s.skip.Below(f.name)
 		}
 		return f, true
 	}
@@ -108,7 +108,7 @@ func (s *state) fieldKey(fields *fieldSet, expected []*field, order int) (*field
 		return nil, false
 	}
 	if s.skip != nil {
-		s.skip = s.skip.below(string(key))
+		s.skip = s.skip.Below(string(key))
 	}
 	f := fields.find(key)
 	if f != nil {
@@ -185,10 +185,10 @@ func (s *state) stringMap(m map[string]string) bool {
 		if !ok {
 			return false
 		}
-		skip := place.below(string(key))
+		skip := place.Below(string(key))
 		name := s.intern(key)
 		switch c := s.peek(); {
-		case skip != nil && skip.here:
+		case skip.Here():
 			ok = s.pass()
 		case c == '"':
 			var b []byte
@@ -227,8 +227,8 @@ func (s *state) anyMap(p *plan, m reflect.Value) bool {
 		if !ok {
 			return false
 		}
-		s.skip = place.below(string(key))
-		if s.skip != nil && s.skip.here {
+		s.skip = place.Below(string(key))
+		if s.skip.Here() {
 			ok = s.pass()
 		} else {
 			k.key.SetString(s.intern(key))

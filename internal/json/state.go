@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+
+	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
 )
 
 // maxDepth is how deep arrays and objects may be nested.
@@ -46,7 +48,7 @@ type state struct {
 	// saved is the first value that did not fit; the run goes on behind it.
 	saved error
 	// skip is the place among the skipped paths, nil when none is below.
-	skip     *skipNode
+	skip     *jsonstream.Paths
 	integers bool
 	// inner is true for a string within a string, where encoding/json takes the escape \' too.
 	inner bool

@@ -68,9 +68,9 @@ func (s *state) untypedObject(m map[string]any) (map[string]any, bool) {
 			return nil, false
 		}
 		if place != nil {
-			s.skip = place.below(string(key))
+			s.skip = place.Below(string(key))
 		}
-		if s.skip != nil && s.skip.here {
+		if s.skip.Here() {
 			ok = s.pass()
 		} else {
 			name := s.intern(key)

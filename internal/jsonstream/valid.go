@@ -62,34 +62,6 @@ func Find(valid []byte, path ...string) ([]byte, error) {
 	return valid[at:behind(valid, at)], nil
 }
 
-// Paths are those of members that [Compact] leaves out. A nil Paths is none.
-type Paths struct {
-	next map[string]*Paths
-	here bool // the member itself
-}
-
-// NewPaths returns paths of keys joined by dots. Arrays on the way are passed through.
-func NewPaths(paths []string) *Paths {
-	if len(paths) == 0 {
-		return nil
-	}
-	top := new(Paths)
-	for _, path := range paths {
-		p := top
-		for key := range strings.SplitSeq(path, ".") {
-			if p.next == nil {
-				p.next = make(map[string]*Paths)
-			}
-			if p.next[key] == nil {
-				p.next[key] = new(Paths)
-			}
-			p = p.next[key]
-		}
-		p.here = true
-	}
-	return top
-}
-
 // Compact returns valid without white space and without what without names, in memory of its own.
 func Compact(valid []byte, without *Paths) []byte {
 	out, _ := without.value(make([]byte, 0, len(valid)), valid, space(valid, 0))
@@ -120,8 +92,8 @@ func (p *Paths) value(out, b []byte, i int) ([]byte, int) {
 		quoted := b[i:behind(b, i)]
 		var key []byte
 		key, i = member(b, i)
-		next := p.next[string(key)]
-		if next != nil && next.here {
+		next := p.Below(string(key))
+		if next.Here() {
 			i = behind(b, i)
 			continue
 		}
