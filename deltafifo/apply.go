@@ -45,7 +45,7 @@ func (q *DeltaFIFO[T]) apply(ctx context.Context, events []listwatch.Event[T], w
 	}
 	for i := range deltas {
 		d := &deltas[i]
-		q.appendLocked(&d.Delta, d.hash)
+		q.appendLocked(d)
 		if d.Type == Deleted && q.open != nil && q.open.mode == listwatch.Compare {
 			q.open.deleted[d.Head.Key] = d.Head.ResourceVersion
 		}
@@ -58,7 +58,7 @@ func (q *DeltaFIFO[T]) apply(ctx context.Context, events []listwatch.Event[T], w
 	return nil
 }
 
-// staged is a delta that is to be queued. hash, of its key, is set by readEvent alone.
+// staged is a delta that is to be queued, with the hash of its key.
 type staged[T listwatch.Object] struct {
 	Delta[T]
 	hash uint32
@@ -84,7 +84,6 @@ func (q *DeltaFIFO[T]) readEvent(e *listwatch.Event[T], to *[]staged[T]) error {
 		return err
 	}
 	d := &(*to)[len(*to)-1]
-	d.hash = q.items.Hash(d.Head.Key)
 	if t == Deleted && e.ResourceVersion != "" {
 		d.Head.ResourceVersion = e.ResourceVersion
 	}
@@ -96,7 +95,7 @@ func (q *DeltaFIFO[T]) readObject(t Type, object T, to *[]staged[T]) error {
 	if head.Key.Name == "" {
 		return fmt.Errorf("%w: object without name", listwatch.ErrProtocol)
 	}
-	*to = append(*to, staged[T]{Delta: Delta[T]{Type: t, Head: head, Object: object}})
+	*to = append(*to, staged[T]{Delta: Delta[T]{Type: t, Head: head, Object: object}, hash: q.items.Hash(head.Key)})
 	return nil
 }
 

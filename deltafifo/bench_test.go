@@ -92,3 +92,27 @@ func BenchmarkKnown(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "objects/s")
 }
+
+// BenchmarkList queues a list of 100,000 new objects, in batches as a body yields them, and hands
+// them out.
+func BenchmarkList(b *testing.B) {
+	const batch = 16
+	pods := benchmarkPods(100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		q := deltafifo.New[*pod](newMemory(), deltafifo.Options{})
+		s := q.Begin(listwatch.Rebuild)
+		for at := 0; at < len(pods); at += batch {
+			if err := s.Put(context.Background(), pods[at:min(at+batch, len(pods))]...); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := s.Commit("1000000"); err != nil {
+			b.Fatal(err)
+		}
+		if err := q.Pop(context.Background(), 0, func(deltafifo.Batch[*pod]) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*len(pods))/b.Elapsed().Seconds(), "objects/s")
+}

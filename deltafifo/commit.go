@@ -69,7 +69,7 @@ func (s *snapshot[T]) Commit(version string) error {
 func (s *snapshot[T]) rewindLocked(version string) (n uint64) {
 	for i := range s.older {
 		d := &s.older[i]
-		v, _ := s.q.viewLocked(d.Head.Key, s.generation)
+		v, _ := s.q.foldLocked(d.Head.Key, d.hash, s.generation)
 		held := v.head.ResourceVersion
 		if !v.held || !contradicts(d.Head, v.head) || listwatch.Newer(held, version) {
 			continue
@@ -88,7 +88,7 @@ func (s *snapshot[T]) rewindLocked(version string) (n uint64) {
 func (s *snapshot[T]) bringBackLocked(version string) {
 	for i := range s.suspects {
 		d := &s.suspects[i]
-		v, _ := s.q.viewLocked(d.Head.Key, s.generation)
+		v, _ := s.q.foldLocked(d.Head.Key, d.hash, s.generation)
 		if v.accepts(d.Head.ResourceVersion) && !listwatch.Newer(s.from, version) {
 			s.queueLocked(d)
 		}
@@ -101,7 +101,7 @@ func (s *snapshot[T]) bringBackLocked(version string) {
 func (s *snapshot[T]) repairLocked(version string) {
 	for i := range s.suspects {
 		d := &s.suspects[i]
-		v, _ := s.q.viewLocked(d.Head.Key, s.generation)
+		v, _ := s.q.foldLocked(d.Head.Key, d.hash, s.generation)
 		if !v.accepts(d.Head.ResourceVersion) {
 			continue
 		}
@@ -203,8 +203,8 @@ func (q *DeltaFIFO[T]) deleteLocked(v *view[T], version string, force bool) bool
 	}
 	head := listwatch.Head{Key: v.head.Key, UID: v.head.UID, ResourceVersion: version}
 	// Without a body there is no object: fetch gets it.
-	d := &Delta[T]{Type: Deleted, Head: head, Object: v.object, Unknown: true, Force: force}
-	q.appendLocked(d, q.items.Hash(head.Key))
+	d := Delta[T]{Type: Deleted, Head: head, Object: v.object, Unknown: true, Force: force}
+	q.appendLocked(&staged[T]{Delta: d, hash: q.items.Hash(head.Key)})
 	return true
 }
 

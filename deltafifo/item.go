@@ -64,14 +64,13 @@ func (q *DeltaFIFO[T]) listLocked(it *item[T], generation uint64) {
 // flyingLocked reports whether process has the item.
 func (q *DeltaFIFO[T]) flyingLocked(it *item[T]) bool { return it.seq <= q.handed }
 
-// appendLocked queues a delta, whose key has that hash: behind the others of its key that wait, or
-// at the end.
-func (q *DeltaFIFO[T]) appendLocked(d *Delta[T], hash uint32) *item[T] {
-	it := q.items.Get(hash, d.Head.Key)
+// appendLocked queues a delta: behind the others of its key that wait, or at the end.
+func (q *DeltaFIFO[T]) appendLocked(d *staged[T]) *item[T] {
+	it := q.items.Get(d.hash, d.Head.Key)
 	if it == nil || q.flyingLocked(it) {
-		it = q.queueItemLocked(it, hash)
+		it = q.queueItemLocked(it, d.hash)
 	}
-	it.deltas = append(it.deltas, *d)
+	it.deltas = append(it.deltas, d.Delta)
 	it.epoch = q.position.epoch
 	q.deltas++
 	return it

@@ -35,10 +35,10 @@ type snapshot[T listwatch.Object] struct {
 	ahead string
 	// suspects are states that the watch has passed and the queue does not know. Deleted are
 	// the keys that the watch has deleted since Begin, and when. For Compare alone.
-	suspects []Delta[T]
+	suspects []staged[T]
 	deleted  map[listwatch.Key]string
 	// older are states that were listed although the one held contradicts them. Not for Reset.
-	older []Delta[T]
+	older []staged[T]
 }
 
 // Begin opens a snapshot. One that is open is aborted, and a Compare that still waits for the
@@ -150,7 +150,8 @@ func (s *snapshot[T]) refusedLocked(k listwatch.Key) {
 func (s *snapshot[T]) unversionLocked(v *view[T]) {
 	if object, ok := s.q.bodyLocked(v); ok && v.head.ResourceVersion != "" {
 		head := listwatch.Head{Key: v.head.Key, UID: v.head.UID}
-		s.queueLocked(&Delta[T]{Head: head, Object: object, Force: true})
+		d := Delta[T]{Head: head, Object: object, Force: true}
+		s.queueLocked(&staged[T]{Delta: d, hash: s.q.items.Hash(head.Key)})
 	}
 }
 
@@ -179,14 +180,14 @@ func (s *snapshot[T]) Put(ctx context.Context, objects ...T) error {
 		return err
 	}
 	for i := range deltas {
-		s.putLocked(&deltas[i].Delta)
+		s.putLocked(&deltas[i])
 	}
 	q.wakeLocked()
 	return nil
 }
 
-func (s *snapshot[T]) putLocked(d *Delta[T]) {
-	v, it := s.q.viewLocked(d.Head.Key, s.generation)
+func (s *snapshot[T]) putLocked(d *staged[T]) {
+	v, it := s.q.foldLocked(d.Head.Key, d.hash, s.generation)
 	version := d.Head.ResourceVersion
 	if v.held && v.head.ResourceVersion == "" {
 		s.keepLocked(&v, d)
@@ -222,7 +223,7 @@ func (s *snapshot[T]) putLocked(d *Delta[T]) {
 
 // heldLocked reports whether what was listed is held, body and all: another history may have another
 // state of the same identity and version.
-func (s *snapshot[T]) heldLocked(v *view[T], d *Delta[T]) bool {
+func (s *snapshot[T]) heldLocked(v *view[T], d *staged[T]) bool {
 	if !v.is(d.Head) {
 		return false
 	}
@@ -231,7 +232,7 @@ func (s *snapshot[T]) heldLocked(v *view[T], d *Delta[T]) bool {
 }
 
 // keepLocked has a listed state keep the pointer of what lost its version, if that is what it was.
-func (s *snapshot[T]) keepLocked(v *view[T], d *Delta[T]) {
+func (s *snapshot[T]) keepLocked(v *view[T], d *staged[T]) {
 	if object, ok := s.q.bodyLocked(v); ok && reflect.DeepEqual(object, d.Object) {
 		d.Object = object
 	}
@@ -239,17 +240,17 @@ func (s *snapshot[T]) keepLocked(v *view[T], d *Delta[T]) {
 
 // doubtLocked keeps a listed state that contradicts one held since before Begin, for Commit to
 // judge.
-func (s *snapshot[T]) doubtLocked(v *view[T], d *Delta[T]) {
+func (s *snapshot[T]) doubtLocked(v *view[T], d *staged[T]) {
 	if v.held && !supersedes(v.head.ResourceVersion, s.from) && contradicts(d.Head, v.head) {
 		s.older = append(s.older, *d)
 	}
 }
 
 // queueLocked queues a state that was listed.
-func (s *snapshot[T]) queueLocked(d *Delta[T]) {
+func (s *snapshot[T]) queueLocked(d *staged[T]) {
 	d.Type = Replaced
 	d.Initial = !s.q.complete
-	s.q.appendLocked(d, s.q.items.Hash(d.Head.Key)).mark = s.generation
+	s.q.appendLocked(d).mark = s.generation
 	if s.mode != listwatch.Compare {
 		s.put = true
 		s.ahead = newest(s.ahead, d.Head.ResourceVersion)

@@ -40,17 +40,23 @@ func (v *view[T]) is(h listwatch.Head) bool {
 	return v.held && v.head.ResourceVersion == h.ResourceVersion && !otherIdentity(v.head, h)
 }
 
-// viewLocked folds what is queued and in flight over what the store holds. A generation other
-// than 0 marks the store's entry.
+// viewLocked returns the view of a key. A generation other than 0 marks the store's entry.
 func (q *DeltaFIFO[T]) viewLocked(k listwatch.Key, generation uint64) (view[T], *item[T]) {
+	var hash uint32
+	if q.items.Len() > 0 {
+		hash = q.items.Hash(k)
+	}
+	return q.foldLocked(k, hash, generation)
+}
+
+// foldLocked is viewLocked of a key whose hash is known. It folds what is queued and in flight over
+// what the store holds.
+func (q *DeltaFIFO[T]) foldLocked(k listwatch.Key, hash uint32, generation uint64) (view[T], *item[T]) {
 	var v view[T]
 	if q.store != nil {
 		v.head, v.held = q.store.Mark(k, generation)
 	}
-	if q.items.Len() == 0 {
-		return v, nil
-	}
-	it := q.items.Get(q.items.Hash(k), k)
+	it := q.items.Get(hash, k)
 	if it == nil {
 		return v, nil
 	}

@@ -127,7 +127,7 @@ func otherIdentity[T listwatch.Object](w *indexer.Write[T]) bool {
 	return w.OldHead.UID != w.Head.UID && w.OldHead.UID != "" && w.Head.UID != ""
 }
 
-// moveLocked moves the version, and returns the signals that this fires.
+// moveLocked moves the version, and returns the signals that this fires. Within an epoch the queue's only grows.
 func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) (fire []waiter) {
 	if b.Epoch != i.epoch {
 		i.epoch, i.version = b.Epoch, b.Version
@@ -144,9 +144,6 @@ func (i *Informer[T]) moveLocked(b deltafifo.Batch[T]) (fire []waiter) {
 		}
 	}
 	if b.Version == i.version {
-		return fire
-	}
-	if c, err := listwatch.CompareVersions(b.Version, i.version); err == nil && c < 0 {
 		return fire
 	}
 	i.version = b.Version

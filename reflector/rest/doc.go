@@ -70,7 +70,8 @@
 //  23. So each change comes once, wherever watches break. (TestChangesOfNamespacesComeOnce,
 //     TestListBesideAWatchOfNamespaces)
 //  24. An Object has the fields that encoding/json finds in its JSON, but for those that are skipped.
-//     (TestObjectField, TestObjectSkip, FuzzObject)
+//     Where a key of its head comes twice, it says of itself what a typed object says.
+//     (TestObjectField, TestObjectSkip, FuzzObject, TestKeysThatComeTwice)
 //  25. Objects are handed on in the order of the wire, also those that two goroutines decode.
 //     (TestManyAtOnceKeepTheirOrder)
 //  26. That an event is taken for a line shows in nothing but its cost. (TestLinesThatAreNoEvents)

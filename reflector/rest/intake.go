@@ -60,7 +60,7 @@ var (
 // intake turns JSON into objects, and refuses what cannot be taken.
 type intake[T listwatch.Object] struct {
 	o       Options
-	make    func(listwatch.Head, []byte) (T, error)
+	make    func([]byte) (T, error)
 	kinds   kinds
 	known   func(listwatch.Head) bool
 	refused func(listwatch.Head, error) error
@@ -192,7 +192,7 @@ func (in *intake[T]) decode(j *job[T]) {
 			j.failed = fmt.Errorf("%w: decoding panicked: %v", listwatch.ErrDecode, v)
 		}
 	}()
-	object, err := in.make(j.head, j.data)
+	object, err := in.make(j.data)
 	j.event.Object = object
 	if err != nil {
 		j.failed = fmt.Errorf("%w: %w", listwatch.ErrDecode, err)
@@ -218,11 +218,7 @@ func (in *intake[T]) whole(v *jsonstream.Value, data []byte, event *listwatch.Ev
 			ok = false
 		}
 	}()
-	var head listwatch.Head
-	if _, keeps := any(event.Object).(Object); keeps {
-		head = in.piece(v, data).head
-	}
-	object, err := in.make(head, data)
+	object, err := in.make(data)
 	if err != nil {
 		return false
 	}

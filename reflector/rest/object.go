@@ -3,7 +3,6 @@ package rest
 import (
 	"bytes"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -14,7 +13,8 @@ import (
 
 // Object is an object of any kind. It holds the JSON that came over the wire, without white space,
 // and decodes what is asked for, each time anew: held in memory it takes little more than that text,
-// about a fifth of a map[string]any.
+// about a fifth of a map[string]any. Its name, namespace, uid and version are what encoding/json
+// reads into the fields of a struct: of two of one key the last counts.
 //
 // It is used by value, which is a pointer: so it is small, the zero value is an object without name,
 // and no decoding into one copy changes another. An Object never changes, and may be read by several
@@ -27,12 +27,8 @@ type content struct {
 	text []byte // valid JSON, an object
 }
 
-var (
-	errNoObject = errors.New("not a JSON object")
-
-	// plain decodes what is in an Object.
-	plain = must(json.New(json.Options{Integers: true}))
-)
+// plain decodes what is in an Object.
+var plain = must(json.New(json.Options{Integers: true}))
 
 func must(d *json.Decoder, err error) *json.Decoder {
 	if err != nil {
@@ -43,7 +39,7 @@ func must(d *json.Decoder, err error) *json.Decoder {
 
 // ObjectOf returns v, a map[string]any or whatever else encoding/json makes an object of, as an
 // Object. It keeps nothing of v. It fails with [listwatch.ErrDecode] when v has no JSON, is no
-// object, or has a name, namespace, uid or version that is no string.
+// object, has metadata that is none, or has a name, namespace, uid or version that is no string.
 func ObjectOf(v any) (Object, error) {
 	text, err := stdjson.Marshal(v)
 	if err != nil {
@@ -143,16 +139,7 @@ func (o *Object) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	value, err := jsonstream.Head(data, itemShape)
-	var in intake[Object]
-	p := in.piece(&value, value.Bytes)
-	switch {
-	case err != nil || len(p.data) == 0 || p.data[0] != '{':
-		return fmt.Errorf("%w: %w", listwatch.ErrDecode, errNoObject)
-	case p.bad != "":
-		return fmt.Errorf("%w: %s is not a string", listwatch.ErrDecode, p.bad)
-	}
-	object, err := newObject(p.head, data, nil)
+	object, err := newObject(plain, data, nil)
 	if err != nil {
 		return fmt.Errorf("%w: %w", listwatch.ErrDecode, err)
 	}
@@ -167,11 +154,21 @@ func (o Object) head() listwatch.Head {
 	return o.c.head
 }
 
-// newObject makes an Object of its JSON, whose head is known, without some of its fields.
-func newObject(head listwatch.Head, data []byte, without *jsonstream.Paths) (Object, error) {
-	var nothing struct{} // nothing of it is decoded, but all of it is checked
-	if err := plain.Unmarshal(data, &nothing); err != nil {
+// newObject makes an Object of its JSON without some of its fields, which decoder leaves out, too.
+func newObject(decoder *json.Decoder, data []byte, without *jsonstream.Paths) (Object, error) {
+	// No more of it is decoded, but all of it is checked.
+	var o struct {
+		Metadata struct {
+			Namespace       string `json:"namespace"`
+			Name            string `json:"name"`
+			UID             string `json:"uid"`
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := decoder.Unmarshal(data, &o); err != nil {
 		return Object{}, err
 	}
+	m := &o.Metadata
+	head := listwatch.Head{Key: listwatch.Key{Namespace: m.Namespace, Name: m.Name}, UID: m.UID, ResourceVersion: m.ResourceVersion}
 	return Object{c: &content{head: head, text: jsonstream.Compact(data, without)}}, nil
 }

@@ -24,7 +24,7 @@ type Source[T listwatch.Object] struct {
 	o        Options
 	endpoint *endpoint
 	paths    []string // of the collection: one, or one a namespace
-	make     func(listwatch.Head, []byte) (T, error)
+	make     func([]byte) (T, error)
 
 	mu     sync.Mutex
 	kind   string // guarded by mu: the kind once it is known
@@ -62,21 +62,21 @@ func New[T listwatch.Object](address string, o Options) (*Source[T], error) {
 	return &Source[T]{o: o, endpoint: newEndpoint(base, o), paths: paths, make: maker[T](o, decoder), kind: wireKind(o)}, nil
 }
 
-// maker returns the function that makes an object of its JSON, whose head is known.
-func maker[T listwatch.Object](o Options, decoder *json.Decoder) func(listwatch.Head, []byte) (T, error) {
+// maker returns the function that makes an object of its JSON.
+func maker[T listwatch.Object](o Options, decoder *json.Decoder) func([]byte) (T, error) {
 	var zero T
 	decode := o.Decode
 	switch _, untyped := any(zero).(Object); {
 	case decode == nil && untyped:
 		without := jsonstream.NewPaths(o.Skip)
-		return func(head listwatch.Head, data []byte) (T, error) {
-			object, err := newObject(head, data, without)
+		return func(data []byte) (T, error) {
+			object, err := newObject(decoder, data, without)
 			return any(object).(T), err
 		}
 	case decode == nil:
 		decode = decoder.Unmarshal
 	}
-	return func(_ listwatch.Head, data []byte) (object T, err error) {
+	return func(data []byte) (object T, err error) {
 		err = decode(data, &object)
 		return object, err
 	}
