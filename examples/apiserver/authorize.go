@@ -145,8 +145,10 @@ func (s *Server) admit(ctx context.Context, a registry.Admission) error {
 			return err
 		}
 	}
-	if s.authority == nil || s.authority.rbac == nil {
-		return nil
+	if s.authority != nil && s.authority.rbac != nil {
+		if err := s.authority.rbac.Admit(ctx, a); err != nil {
+			return err
+		}
 	}
-	return s.authority.rbac.Admit(ctx, a)
+	return s.rules.Admit(ctx, a)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,12 @@ func readBody(r *http.Request) (form string, data []byte, err error) {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return "", nil, apierrors.NewRequestEntityTooLargeError("limit is 3145728")
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return "", nil, errTimeout
+	}
+	if err == nil {
+		bodyRead(r.Context())
 	}
 	return form, data, err
 }

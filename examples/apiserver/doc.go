@@ -68,6 +68,13 @@
 //     (TestRolesAreInForceAtOnce, TestEscalationIsForbidden)
 //     A request in another's name is one of somebody who may impersonate him. (TestImpersonationNeedsRights)
 //  28. A refusal is what the real server was recorded to send. (TestRecordedForbidden)
+//  29. There are bounds for requests at a time, for their size and for their time; who is refused is told as
+//     recorded. (TestMaxInFlight, TestRequestTimeout, TestSlowBody, TestHeaderLimits)
+//  30. A server that is closed says first that it is not ready, then ends watches with a bookmark, and finishes what was
+//     begun. (TestGracefulStop)
+//  31. What it does is counted and logged, without a client's secrets and without an end of series.
+//     (TestMetrics, TestMetricsAreBounded, TestAccessLog)
+//  32. A request that panics is answered with 500. (TestPanicIsAnswered)
 //
 // # Concurrency
 //
@@ -78,5 +85,5 @@
 // A server starts in a tenth of a second, on a free port; [Server.Compact] and
 // [Server.CutConnections] bring about what a client has to survive. Options.Clock moves
 // bookmarks and timeouts. The layers below are packages of their own: etcd, storage, cacher, kinds,
-// registry.
+// registry, and beside it admission and metrics.
 package apiserver

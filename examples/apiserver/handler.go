@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/uuid"
-
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
@@ -18,16 +16,10 @@ import (
 // maxBody is the size in bytes that the API accepts.
 const maxBody = 3 << 20
 
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	audit := r.Header.Get("Audit-ID")
-	if audit == "" {
-		audit = string(uuid.NewUUID())
-	}
-	w.Header().Set("Audit-Id", audit)
-	w.Header().Set("Cache-Control", "no-cache, private")
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+// handle answers one request.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	r, err := s.admitted(r)
+	noteUser(r.Context())
 	if err != nil {
 		if statusOf(err).Code == http.StatusForbidden {
 			w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -35,6 +27,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.writeError(w, r, err)
 		return
 	}
+	leave, err := s.enter(r)
+	if err != nil {
+		writeBusy(w, err)
+		return
+	}
+	defer leave()
 	if s.serveText(w, r) {
 		return
 	}
@@ -45,9 +43,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveText answers what is no API object.
 func (s *Server) serveText(w http.ResponseWriter, r *http.Request) bool {
-	if r.URL.Path == "/version" {
+	switch r.URL.Path {
+	case "/version":
 		w.Header().Set("Content-Type", jsonType)
 		writeBody(w, http.StatusOK, []byte(versionBody))
+		return true
+	case "/metrics":
+		s.metrics.Handler().ServeHTTP(w, r)
 		return true
 	}
 	return s.serveHealth(w, r)
@@ -149,23 +151,23 @@ func allowed(t registry.Target, verb string) bool {
 	return true
 }
 
-// withTimeout runs an answer with the deadline that the client gave by ?timeout=.
+// withTimeout runs an answer with the deadline that the client gave by ?timeout=, or the server's when that is earlier.
 func (s *Server) withTimeout(r *http.Request, answer func(*http.Request) error) error {
-	timeout := r.URL.Query().Get("timeout")
-	if timeout == "" {
-		return answer(r)
-	}
-	d, err := time.ParseDuration(timeout)
-	if err != nil || d < 0 {
-		return badRequest("invalid timeout: %q", timeout)
+	d := s.options.Limits.RequestTimeout
+	if timeout := r.URL.Query().Get("timeout"); timeout != "" {
+		asked, err := time.ParseDuration(timeout)
+		if err != nil || asked < 0 {
+			return badRequest("invalid timeout: %q", timeout)
+		}
+		if asked > 0 {
+			d = min(d, asked)
+		}
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	if d > 0 {
-		stop := timing.AfterFunc(s.options.Clock, d, func() { cancel(errTimeout) })
-		defer stop()
-	}
-	err = answer(r.WithContext(ctx))
+	stop := timing.AfterFunc(s.options.Clock, d, func() { cancel(errTimeout) })
+	defer stop()
+	err := answer(r.WithContext(ctx))
 	if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
 		return errTimeout
 	}

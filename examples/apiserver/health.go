@@ -31,7 +31,12 @@ func (s *Server) checks(endpoint string) []check {
 		}},
 	}
 	if endpoint == "readyz" {
-		all = append(all, check{"shutdown", func(context.Context) error { return s.closing.Err() }})
+		all = append(all, check{"shutdown", func(context.Context) error {
+			if s.stopping.Load() {
+				return errShutdown
+			}
+			return nil
+		}})
 	}
 	return all
 }
@@ -39,10 +44,10 @@ func (s *Server) checks(endpoint string) []check {
 // serveHealth answers whether the server is healthy, or how one check goes. It returns false when the
 // path is none of its own.
 func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) bool {
-	endpoint, name, one := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if !slices.Contains([]string{"healthz", "livez", "readyz"}, endpoint) {
+	if !isHealth(r.URL.Path) {
 		return false
 	}
+	endpoint, name, one := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	ctx, cancel := context.WithTimeout(r.Context(), healthWait)
 	defer cancel()
 	all := s.checks(endpoint)

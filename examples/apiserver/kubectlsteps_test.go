@@ -40,7 +40,7 @@ func manifest(name, value string) string {
 
 func kubectlSteps() []step {
 	var all []step
-	for _, steps := range [][]step{readSteps(), writeSteps(), changeSteps(), createSteps(), watchSteps(), deleteSteps()} {
+	for _, steps := range [][]step{readSteps(), writeSteps(), changeSteps(), createSteps(), quotaSteps(), watchSteps(), deleteSteps()} {
 		all = append(all, steps...)
 	}
 	return all
@@ -124,6 +124,23 @@ func createSteps() []step {
 		{line: "auth can-i --list --as bob", want: []string{`(?m)^pods +\[\] +\[\] +\[list\]$`}},
 		{line: "create serviceaccount made", want: []string{`serviceaccount/made created`}},
 		{line: "create token made", want: []string{`^[\w-]+\.[\w-]+\.[\w-]+\n$`}},
+	}
+}
+
+// quotaSteps are about what a namespace may use. A quota shows what it has been charged for.
+func quotaSteps() []step {
+	return []step{
+		{line: "create quota few --hard=pods=20,requests.cpu=1", want: []string{`resourcequota/few created`}},
+		{line: "run boundless --image=i", code: 1, want: []string{`pods "boundless" is forbidden: failed quota: few: must specify requests.cpu for: boundless`}},
+		{line: `run counted --image=i --overrides='{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"600m"}}}]}}'`,
+			want: []string{`pod/counted created`}},
+		{line: `run too-many --image=i --overrides='{"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"600m"}}}]}}'`, code: 1,
+			want: []string{`exceeded quota: few, requested: requests.cpu=600m, used: requests.cpu=600m, limited: requests.cpu=1`}},
+		{line: "get quota", want: []string{`few +pods: \d+/20, requests.cpu: 600m/1`}},
+		{line: "describe quota few", want: []string{`pods +\d+ +20\n`, `requests.cpu +600m +1\n`}},
+		{line: "describe namespace default", want: []string{`Status: +Active`, `Resource Quotas`, `requests.cpu +600m +1\n`}},
+		{line: "delete quota few", want: []string{`resourcequota "few" deleted`}},
+		{line: "delete namespace default", code: 1, want: []string{`Error from server \(Forbidden\): namespaces "default" is forbidden: this namespace may not be deleted`}},
 	}
 }
 

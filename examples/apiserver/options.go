@@ -61,6 +61,14 @@ type Options struct {
 	RBAC bool
 	// Authorizer decides what users may do, in place of RBAC. Nil: everything.
 	Authorizer auth.Authorizer
+	// ServiceAccounts has every pod run as a service account, which must be there: that named "default" unless the
+	// pod names another. The server makes that of each of Namespaces. Defaults to false.
+	ServiceAccounts bool
+	// Limits are what clients may take before they are refused. Defaults to those of its zero value.
+	Limits Limits
+	// ShutdownDelay is how long Close goes on answering after the server has said that it is not ready, so that others
+	// can take its place. Defaults to 0.
+	ShutdownDelay time.Duration
 	// Clock is the time. Defaults to the real one.
 	Clock clock.Clock
 	// Logger hears of failures. Defaults to nobody.
@@ -89,6 +97,7 @@ func (o Options) withDefaults() Options {
 	if o.CompactEvery == 0 {
 		o.CompactEvery = 5 * time.Minute
 	}
+	o.Limits = o.Limits.withDefaults()
 	o.Clock = timing.Or(o.Clock)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -110,5 +119,8 @@ func (o Options) validate() error {
 	if o.FutureWait < 0 || o.BookmarkEvery < 0 || o.WatchTimeout < 0 || o.SlowWatch < 0 {
 		errs = append(errs, errors.New("apiserver: FutureWait, BookmarkEvery, WatchTimeout and SlowWatch must not be negative"))
 	}
-	return errors.Join(errs...)
+	if o.ShutdownDelay < 0 {
+		errs = append(errs, errors.New("apiserver: ShutdownDelay must not be negative"))
+	}
+	return errors.Join(append(errs, o.Limits.validate())...)
 }

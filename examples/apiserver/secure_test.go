@@ -1,7 +1,6 @@
 package apiserver_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -226,24 +224,6 @@ func TestTLSOnly(t *testing.T) {
 	require.ErrorContains(t, err, "protocol version")
 	_, err = apiserver.Start(t.Context(), apiserver.Options{Address: ":0"})
 	require.ErrorContains(t, err, "plain HTTP is for loopback addresses only")
-}
-
-// logged keeps what is logged.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // Whatever goes wrong, a log has no tokens, headers or keys.

@@ -10,17 +10,17 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"time"
+	"sync/atomic"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/admission"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/metrics"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
 )
-
-// closeWait is how long Close waits for requests that are being answered.
-const closeWait = 5 * time.Second
 
 // Server is a running API server. All methods are safe for concurrent use. The zero value does
 // not work: see [Start].
@@ -31,17 +31,21 @@ type Server struct {
 	registry *registry.Registry
 	http     *http.Server
 	url      string
-	// closing is done once Close has been called: watches end then.
-	closing context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	close   func() error
+	metrics  *metrics.Metrics
+	gate     gate
+	// stopping is set once Close has been called. closing is done when watches are to end, ending when they must.
+	stopping        atomic.Bool
+	closing, ending context.Context
+	cancel, end     context.CancelFunc
+	running         sync.WaitGroup
+	close           func() error
 	// descriptions are those of the kinds in OpenAPI, by name.
 	descriptions func() (map[string]described, error)
 	access       access
 	// authorizer is nil when everything is allowed, authority when no roles are kept.
 	authorizer auth.Authorizer
 	authority  *authority
+	rules      admission.Rules
 	// virtuals are what is created and not stored, by virtualName.
 	virtuals map[string]virtual
 
@@ -58,6 +62,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, connections: make(map[net.Conn]struct{})}
+	s.metrics = metrics.New(metrics.Options{InFlight: s.inFlight, Caches: s.caches})
 	s.close = sync.OnceValue(s.shutdown)
 	s.virtuals = s.virtualTable()
 	s.descriptions = sync.OnceValues(s.describe)
@@ -77,19 +82,22 @@ func (s *Server) start(ctx context.Context) error {
 		client = s.etcd.Client()
 	}
 	var err error
+	if s.options.Storage.Observe == nil {
+		s.options.Storage.Observe = s.metrics.Etcd
+	}
 	if s.store, err = storage.New(client, s.options.Storage); err != nil {
 		return err
 	}
+	s.rules = admission.Rules{ServiceAccounts: s.options.ServiceAccounts}
 	s.registry = registry.New(s.store, registry.Options{
-		FutureWait: s.options.FutureWait, Clock: s.options.Clock, Cache: s.options.Cache, Admit: s.admit,
+		FutureWait: s.options.FutureWait, Clock: s.options.Clock, Cache: s.options.Cache,
+		Admit: s.admit, Reserve: s.rules.Reserve,
 	})
 	if err := s.openAccess(); err != nil {
 		return err
 	}
-	for _, name := range s.options.Namespaces {
-		if err := s.registry.EnsureNamespace(ctx, name); err != nil {
-			return err
-		}
+	if err := s.ensureNamespaces(ctx); err != nil {
+		return err
 	}
 	if err := s.startAuthority(ctx); err != nil {
 		return err
@@ -109,9 +117,11 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	// The context outlives ctx, which is only for the start.
 	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
 		Handler: s, ConnState: s.track, TLSConfig: config, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
 	}
+	s.options.Limits.apply(s.http)
 	serve := s.http.Serve
 	if config != nil {
 		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
@@ -127,23 +137,35 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
+// ensureNamespaces creates what the options name and is not there.
+func (s *Server) ensureNamespaces(ctx context.Context) error {
+	for _, name := range s.options.Namespaces {
+		if err := s.registry.Ensure(ctx, registry.Target{Kind: kinds.Namespaces(), Name: name}); err != nil {
+			return err
+		}
+		if !s.options.ServiceAccounts {
+			continue
+		}
+		account := registry.Target{Kind: kinds.ServiceAccounts(), Namespace: name, Name: "default"}
+		if err := s.registry.Ensure(ctx, account); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // URL returns the address of the server, such as "http://127.0.0.1:40123" or, when it is secure, "https://127.0.0.1:40123".
 func (s *Server) URL() string { return s.url }
 
-// Close ends all watches cleanly, waits up to 5 s for other requests, and stops the server and
-// its etcd. It blocks until everything has stopped. A second Close does nothing and returns the
-// same.
+// Close has the server say that it is not ready, goes on for Options.ShutdownDelay, then takes no more requests, ends all
+// watches cleanly, waits some seconds for other requests, and stops the server and its etcd. It blocks until
+// everything has stopped. A second Close does nothing and returns the same.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) shutdown() error {
 	var errs []error
 	if s.cancel != nil {
-		s.cancel()
-		waiting, cancel := context.WithTimeout(context.Background(), closeWait)
-		defer cancel()
-		if err := s.http.Shutdown(waiting); err != nil {
-			errs = append(errs, s.http.Close())
-		}
+		errs = append(errs, s.drain())
 		s.running.Wait()
 	}
 	if s.authority != nil {

@@ -33,8 +33,6 @@ var (
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t registry.Target, o metav1.ListOptions) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	stopClosing := context.AfterFunc(s.closing, func() { cancel(errClosing) })
-	defer stopClosing()
 	v, err := viewOf(r)
 	if err != nil {
 		return err
@@ -45,8 +43,20 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t registry.Target
 	}
 	stream := &stream{
 		writer: w, control: http.NewResponseController(w), slow: s.options.SlowWatch, target: t, watch: registered,
-		view: v, now: s.options.Clock.Now,
+		view: v, now: s.options.Clock.Now, sent: s.metrics.Events(t.Kind.Group, t.Kind.Resource),
 	}
+	defer s.metrics.Watching(s.named(r))()
+	stopClosing := context.AfterFunc(s.closing, func() {
+		if o.AllowWatchBookmarks {
+			stream.last.Store(true)
+			stream.makeBookmarkDue()
+		} else {
+			cancel(errClosing)
+		}
+	})
+	defer stopClosing()
+	stopEnding := context.AfterFunc(s.ending, func() { cancel(errClosing) })
+	defer stopEnding()
 	timeout := s.watchTimeout(o)
 	if timeout <= 0 {
 		cancel(errPlannedEnd)
@@ -141,6 +151,10 @@ type stream struct {
 	named bool
 	// due is set when a bookmark is to follow the next batch.
 	due atomic.Bool
+	// last is set when the stream is to end with that bookmark.
+	last atomic.Bool
+	// sent counts the events.
+	sent func(int)
 }
 
 // makeBookmarkDue has a bookmark sent as soon as the position is known.
@@ -151,7 +165,9 @@ func (s *stream) makeBookmarkDue() {
 
 func (s *stream) send(b registry.Batch) error {
 	events := b.Events
-	if s.due.Swap(false) {
+	ending := false
+	if b.Version != "" && s.due.Swap(false) {
+		ending = s.last.Load()
 		events = append(events[:len(events):len(events)], s.watch.Bookmark(b.Version))
 	}
 	if len(events) == 0 {
@@ -180,7 +196,11 @@ func (s *stream) send(b registry.Batch) error {
 	if err := s.write(out); err != nil {
 		return err
 	}
-	return s.flush()
+	s.sent(len(events))
+	if err := s.flush(); err != nil || !ending {
+		return err
+	}
+	return errClosing
 }
 
 // append appends an event as the client wants to see it.
@@ -246,11 +266,16 @@ func (s *stream) write(data []byte) error {
 	return err
 }
 
+// flush sends what has been written. No deadline stands behind it: with HTTP/2 a watch in which nothing happens would be
+// cut off by it.
 func (s *stream) flush() error {
 	if err := s.extend(); err != nil {
 		return err
 	}
-	return s.control.Flush()
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	return s.control.SetWriteDeadline(time.Time{})
 }
 
 // extend gives the client new time to accept what is sent. The deadline is one of the

@@ -160,6 +160,19 @@ func (c *Cache) Reached(revision int64) bool {
 	return c.position >= max(revision, c.present, 1)
 }
 
+// Size is how much a cache holds.
+type Size struct {
+	// Objects are those of the collection, Events those that are held for watches.
+	Objects, Events int
+}
+
+// Size returns how much the cache holds.
+func (c *Cache) Size() Size {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Size{c.tree.Len(), len(c.history.events)}
+}
+
 // Forget has every watch refused that starts before a revision. Running ones are not disturbed.
 func (c *Cache) Forget(revision int64) {
 	c.mu.Lock()

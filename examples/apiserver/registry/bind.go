@@ -28,8 +28,12 @@ func (r *Registry) Bind(ctx context.Context, t Target, b *corev1.Binding, option
 	if err != nil {
 		return err
 	}
-	_, err = r.change(ctx, t, len(options.DryRun) > 0, func(e storage.Entry) (storage.Change, error) {
+	dryRun := len(options.DryRun) > 0
+	_, err = r.change(ctx, t, dryRun, func(e storage.Entry) (storage.Change, error) {
 		o, err := t.decode(e)
+		if err == nil {
+			err = r.admit(ctx, Admission{Target: t, Verb: "create", Object: b, Old: o, DryRun: dryRun})
+		}
 		if err != nil {
 			return storage.Change{}, err
 		}

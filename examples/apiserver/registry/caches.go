@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
@@ -56,6 +57,22 @@ func (r *Registry) cache(k *kinds.Kind) *cacher.Cache {
 		c.group.Go(func() { made.Run(c.running) })
 	}
 	return made
+}
+
+// Sizes returns the sizes of the caches by resource, such as "deployments.apps".
+func (r *Registry) Sizes() map[string]cacher.Size {
+	r.caches.mu.Lock()
+	defer r.caches.mu.Unlock()
+	sizes := make(map[string]cacher.Size, len(r.caches.byRoot))
+	for root, c := range r.caches.byRoot {
+		group, resource, ok := strings.Cut(strings.Trim(root, "/"), "/")
+		name := group
+		if ok {
+			name = resource + "." + group
+		}
+		sizes[name] = c.Size()
+	}
+	return sizes
 }
 
 // Forget has watches refused that start before a revision of the store. Running ones are not disturbed.

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,9 +43,6 @@ func (r *Registry) createOwned(ctx context.Context, t Target, o kinds.Object, dr
 		return nil, err
 	}
 	t.Namespace = o.GetNamespace()
-	if err := r.checkNamespace(ctx, t); err != nil {
-		return nil, err
-	}
 	r.prepareCreate(t.Kind, o)
 	if err := r.admit(ctx, Admission{Target: t, Verb: "create", Object: o, DryRun: dryRun}); err != nil {
 		return nil, err
@@ -76,6 +72,10 @@ func (r *Registry) create(ctx context.Context, t Target, o kinds.Object, dryRun 
 	if err != nil {
 		return nil, err
 	}
+	release, err := r.reserve(ctx, Admission{Target: t, Verb: "create", Object: o, DryRun: dryRun})
+	if err != nil {
+		return nil, err
+	}
 	if dryRun {
 		_, err := r.store.Get(ctx, t.key())
 		if err == nil {
@@ -87,6 +87,9 @@ func (r *Registry) create(ctx context.Context, t Target, o kinds.Object, dryRun 
 		return t.Kind.DecodeStored(value, "")
 	}
 	entry, err := r.store.Create(ctx, t.key(), value)
+	if errors.Is(err, storage.ErrExists) { // after another failure it may have been stored
+		release()
+	}
 	if err != nil {
 		return nil, t.classify(err)
 	}
@@ -133,33 +136,13 @@ func (t Target) placeNamespace(o kinds.Object) error {
 	return nil
 }
 
-// checkNamespace refuses to create something in a namespace that is not there or on its way out.
-func (r *Registry) checkNamespace(ctx context.Context, t Target) error {
-	if !t.Kind.Namespaced {
-		return nil
-	}
-	namespace := Target{Kind: kinds.Namespaces(), Name: t.Namespace}
-	o, err := r.Get(ctx, namespace, "")
-	if err != nil || o.GetDeletionTimestamp() == nil {
-		return err
-	}
-	cause := fmt.Sprintf("namespace %s is being terminated", t.Namespace)
-	forbidden := apierrors.NewForbidden(t.Kind.GroupResource(), "",
-		errors.New("unable to create new content in namespace "+t.Namespace+" because it is being terminated"))
-	forbidden.ErrStatus.Details.Causes = []metav1.StatusCause{{
-		Type: "NamespaceTerminating", Message: cause, Field: "metadata.namespace",
-	}}
-	return forbidden
-}
-
-// EnsureNamespace creates a namespace when it is not there.
-func (r *Registry) EnsureNamespace(ctx context.Context, name string) error {
-	t := Target{Kind: kinds.Namespaces(), Name: name}
+// Ensure creates an object of which there is nothing to say but its name, when it is not there.
+func (r *Registry) Ensure(ctx context.Context, t Target) error {
 	if _, err := r.store.Get(ctx, t.key()); !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
 	o := t.Kind.Empty(false)
-	o.SetName(name)
+	o.SetName(t.Name)
 	_, err := r.Create(ctx, t, o, metav1.CreateOptions{FieldManager: "kube-apiserver"})
 	if apierrors.IsAlreadyExists(err) {
 		return nil

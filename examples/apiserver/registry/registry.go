@@ -33,6 +33,10 @@ type Options struct {
 	// Admit is asked before each write, and may refuse it or change the object. It is called again when the write
 	// is tried again. Nil: all are done.
 	Admit func(context.Context, Admission) error
+	// Reserve is asked last, when a write has been found right, and may refuse it; it must not change the object. It
+	// returns how to take back what it has done, which must not fail, for a write that was not stored. Of a write
+	// whose fate is not known nothing is taken back. Nil: nothing is reserved.
+	Reserve func(context.Context, Admission) (release func(), err error)
 }
 
 func (o Options) withDefaults() Options {

@@ -32,8 +32,8 @@ func newRegistry(t *testing.T) (*registry.Registry, *storage.Store) {
 	require.NoError(t, err)
 	r := registry.New(store, registry.Options{FutureWait: 1})
 	t.Cleanup(r.Close)
-	require.NoError(t, r.EnsureNamespace(t.Context(), "default"))
-	require.NoError(t, r.EnsureNamespace(t.Context(), "default"), "it is there")
+	require.NoError(t, r.Ensure(t.Context(), registry.Target{Kind: kinds.Namespaces(), Name: "default"}))
+	require.NoError(t, r.Ensure(t.Context(), registry.Target{Kind: kinds.Namespaces(), Name: "default"}), "it is there")
 	return r, store
 }
 
@@ -155,7 +155,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 		"watch":  second(r.NewWatch(done, on(kind, ""), metav1.ListOptions{})),
 		"create": second(r.Create(done, on(kind, ""), &corev1.ConfigMap{}, metav1.CreateOptions{})),
 		"update": second(r.Update(done, on(kind, "a"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.UpdateOptions{})),
-		"ensure": r.EnsureNamespace(done, "x"),
+		"ensure": r.Ensure(done, registry.Target{Kind: kinds.Namespaces(), Name: "x"}),
 	} {
 		require.ErrorIs(t, err, context.Canceled, name)
 	}

@@ -35,7 +35,7 @@ type Event struct {
 type Batch struct {
 	// Events are in order. There may be none.
 	Events []Event
-	// Version is the position that the watch has reached with them.
+	// Version is the position that the watch has reached with them; "" as long as initial events are to come.
 	Version string
 }
 
@@ -180,7 +180,7 @@ func (w *Watch) Run(ctx context.Context, each func(Batch) error) error {
 // runInitial delivers what exists, in parts.
 func (w *Watch) runInitial(ctx context.Context, each func(Batch) error) error {
 	for part := range slices.Chunk(w.initial, takeSize) {
-		batch := Batch{Version: w.Start()}
+		var batch Batch
 		for _, e := range part {
 			batch.Events = append(batch.Events, Event{Type: watch.Added, Object: Item{e, w.target.Kind}})
 		}

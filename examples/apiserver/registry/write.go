@@ -47,11 +47,16 @@ func (r *Registry) write(ctx context.Context, t Target, w write) (Written, error
 		return Written{}, err
 	}
 	var next kinds.Object
-	deleted := false
+	deleted, release := false, func() {}
 	change := func(e storage.Entry) (storage.Change, error) {
+		release() // the attempt before was not stored
+		release = func() {}
 		old, err := t.decode(e)
 		if err == nil {
 			next, err = r.next(ctx, t, v, w, old)
+		}
+		if err == nil {
+			release, err = r.reserve(ctx, Admission{Target: t, Verb: "update", Object: next, Old: old, DryRun: w.dryRun})
 		}
 		if err != nil {
 			return storage.Change{}, err
@@ -61,6 +66,9 @@ func (r *Registry) write(ctx context.Context, t Target, w write) (Written, error
 		return storage.Change{Value: value, Delete: deleted}, err
 	}
 	entry, err := r.change(ctx, t, w.dryRun, change)
+	if errors.Is(err, storage.ErrNotFound) { // after another failure it may have been stored
+		release()
+	}
 	switch {
 	case errors.Is(err, storage.ErrNotFound) && w.create:
 		created, err := r.createWanted(ctx, t, v, w)

@@ -40,7 +40,7 @@ func (s *Store) List(ctx context.Context, prefix string, o ListOptions) (Page, e
 		if o.Limit > 0 {
 			size = min(size, o.Limit-int64(len(page.Entries)))
 		}
-		response, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(size),
+		response, err := s.kv.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(size),
 			clientv3.WithRev(page.Revision), clientv3.WithSort(clientv3.SortByKey, clientv3.SortAscend))
 		if err != nil {
 			return Page{}, fmt.Errorf("storage: list %s: %w", prefix, classify(err))

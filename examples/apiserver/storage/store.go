@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/benbjohnson/clock"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -45,6 +46,9 @@ type Options struct {
 	// Clock is the time by which etcd is asked again for what it has not answered. Defaults to
 	// the real one.
 	Clock clock.Clock
+	// Observe is told how long etcd took to answer: "get" or "txn". It must be safe for concurrent use. Defaults to
+	// nobody.
+	Observe func(operation string, took time.Duration)
 }
 
 func (o Options) withDefaults() Options {
@@ -53,6 +57,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.PageSize == 0 {
 		o.PageSize = 500
+	}
+	if o.Observe == nil {
+		o.Observe = func(string, time.Duration) {}
 	}
 	if o.Backlog == 0 {
 		o.Backlog = 1000
@@ -80,6 +87,7 @@ func (o Options) validate() error {
 // work: see [New].
 type Store struct {
 	client  *clientv3.Client
+	kv      clientv3.KV // the client, observed
 	options Options
 	// streams counts the streams to etcd that have been asked for.
 	streams atomic.Uint64
@@ -91,7 +99,7 @@ func New(client *clientv3.Client, o Options) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Store{client: client, options: o}, nil
+	return &Store{client: client, kv: observed{client, o.Observe}, options: o}, nil
 }
 
 // Entry is one value under its key.
@@ -106,7 +114,7 @@ type Entry struct {
 
 // Get returns the entry under key as it is now, or [ErrNotFound].
 func (s *Store) Get(ctx context.Context, key string) (Entry, error) {
-	response, err := s.client.Get(ctx, s.options.Root+key)
+	response, err := s.kv.Get(ctx, s.options.Root+key)
 	if err != nil {
 		return Entry{}, fmt.Errorf("storage: get %s: %w", key, classify(err))
 	}
@@ -118,7 +126,7 @@ func (s *Store) Get(ctx context.Context, key string) (Entry, error) {
 
 // Revision returns the newest revision of etcd. It is never 0.
 func (s *Store) Revision(ctx context.Context) (int64, error) {
-	response, err := s.client.Get(ctx, s.options.Root, clientv3.WithCountOnly())
+	response, err := s.kv.Get(ctx, s.options.Root, clientv3.WithCountOnly())
 	if err != nil {
 		return 0, fmt.Errorf("storage: revision: %w", classify(err))
 	}
@@ -133,7 +141,7 @@ func (s *Store) Oldest(ctx context.Context, back int64) (oldest, newest int64, e
 	}
 	first := max(newest-back, 1)
 	n := sort.Search(int(newest-first), func(i int) bool {
-		_, failed := s.client.Get(ctx, s.options.Root, clientv3.WithCountOnly(), clientv3.WithRev(first+int64(i)))
+		_, failed := s.kv.Get(ctx, s.options.Root, clientv3.WithCountOnly(), clientv3.WithRev(first+int64(i)))
 		failed = classify(failed)
 		if failed != nil && !errors.Is(failed, ErrCompacted) {
 			err = fmt.Errorf("storage: oldest revision: %w", failed)

@@ -11,7 +11,7 @@ import (
 // Create puts a value under a key that holds nothing, or fails with [ErrExists].
 func (s *Store) Create(ctx context.Context, key string, value []byte) (Entry, error) {
 	full := s.options.Root + key
-	response, err := s.client.Txn(ctx).
+	response, err := s.kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(full), "=", 0)).
 		Then(clientv3.OpPut(full, string(value))).Commit()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, change func(En
 		if to.Delete {
 			write = clientv3.OpDelete(full)
 		}
-		response, err := s.client.Txn(ctx).
+		response, err := s.kv.Txn(ctx).
 			If(clientv3.Compare(clientv3.ModRevision(full), "=", current.Revision)).
 			Then(write).Else(clientv3.OpGet(full)).Commit()
 		if err != nil {

@@ -28,7 +28,7 @@ func Ensure(ctx context.Context, r *registry.Registry, s rbac.Stores) error {
 	}
 	var work []func() error
 	for _, name := range Namespaces() {
-		work = append(work, func() error { return r.EnsureNamespace(ctx, name) })
+		work = append(work, func() error { return r.Ensure(ctx, registry.Target{Kind: kinds.Namespaces(), Name: name}) })
 	}
 	for i := range roles {
 		work = append(work, func() error {

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -23,6 +22,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -41,6 +41,9 @@ type flags struct {
 // run serves until ctx is done. Its first line of output is the address; then come the kubeconfigs.
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	f, err := parse(args, out)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 func parse(args []string, out io.Writer) (flags, error) {
 	set := flag.NewFlagSet("apiserver", flag.ContinueOnError)
 	set.SetOutput(out)
-	f := flags{options: apiserver.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}}
+	set.Usage = func() { usage(set, out) }
+	var f flags
+	operationFlags(set, &f.options)
 	set.StringVar(&f.options.Address, "listen", "127.0.0.1:6443", "`address` to listen on")
 	set.StringVar(&f.options.Dir, "data-dir", "",
 		"`directory` in which the embedded etcd keeps its data, and the server its keys in pki (default a temporary one)")

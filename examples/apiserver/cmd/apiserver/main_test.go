@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"flag"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
+
+var update = flag.Bool("help.update", false, "write what --help says into testdata/help.txt")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -70,6 +74,19 @@ func TestRun(t *testing.T) {
 		require.Equal(t, "HTTP/2.0", response.Proto)
 		client.CloseIdleConnections()
 	}
+}
+
+// What the command says of itself reads well: see testdata/help.txt.
+func TestHelp(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), []string{"--help"}, &out))
+	if *update {
+		require.NoError(t, os.WriteFile("testdata/help.txt", []byte(out.String()), 0o666))
+		return
+	}
+	want, err := os.ReadFile("testdata/help.txt")
+	require.NoError(t, err)
+	require.Equal(t, string(want), out.String(), "after a change: go test ./examples/apiserver/cmd/apiserver -run Help -help.update")
 }
 
 func TestRunRefuses(t *testing.T) {
