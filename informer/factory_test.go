@@ -101,6 +101,75 @@ func TestFactoryNamesWhatLags(t *testing.T) {
 	})
 }
 
+// Scenario 122: the watches of ninety kinds are denied at first, callbacks take a lock that is also held while the
+// factory is asked, one callback does not return, and one kind goes on failing.
+func TestFactoryOfManyKinds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const kinds = 90
+		f := &informer.Factory{Options: quiet(informer.Options{})}
+		var mu sync.Mutex
+		heard, lists := 0, [kinds]int{} // guarded by mu
+		release := make(chan struct{})
+		var servers [kinds]*server
+		denied := fakes.Status(401, "Unauthorized")
+		for n := range kinds {
+			s := newServer(fakes.Options[*object]{NoInitialEvents: true})
+			_, err := s.Put(named("a", "1"))
+			require.NoError(t, err)
+			s.Fail(fakes.VerbWatch, denied, denied, denied)
+			servers[n] = s
+			i, err := informer.Of[*object](f, fmt.Sprint(n), listwatch.Funcs[*object]{WatchFunc: s.Watch, ListFunc: func(
+				ctx context.Context, o listwatch.ListOptions, each func(...*object) error) (listwatch.ListMeta, error) {
+				mu.Lock()
+				lists[n]++
+				mu.Unlock()
+				return s.List(ctx, o, each)
+			}})
+			require.NoError(t, err)
+			_, err = i.AddHandler(t.Context(), func(context.Context, informer.Change[*object]) {
+				mu.Lock()
+				heard++
+				mu.Unlock()
+				if n == 1 {
+					<-release
+				}
+			}, informer.HandlerOptions{})
+			require.NoError(t, err)
+		}
+		stop := runFactory(t, f)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		mu.Lock() // callbacks wait for who asks here
+		require.Len(t, f.Health(), kinds)
+		mu.Unlock()
+		require.NoError(t, f.WaitForSync(ctx))
+		time.Sleep(time.Hour) // until all watches have begun
+		mu.Lock()
+		before := lists
+		mu.Unlock()
+		for range 100 {
+			servers[0].Fail(fakes.VerbWatch, denied)
+			servers[0].Fail(fakes.VerbList, denied)
+		}
+		servers[0].Cut(denied)
+		for n := range kinds {
+			_, err := servers[n].Put(named("b", "1"))
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Hour)
+		mu.Lock()
+		require.Equal(t, before[1:], lists[1:], "nobody lists because of another")
+		require.Equal(t, 2*kinds-1, heard, "all have heard of both objects but the one that hangs")
+		mu.Unlock()
+		close(release)
+		synctest.Wait()
+		mu.Lock()
+		require.Equal(t, 2*kinds, heard)
+		mu.Unlock()
+		require.NoError(t, stop())
+	})
+}
+
 // Scenario 72, in memory: a selection reaches both list and watch.
 func TestFactoryKeepsToTheSelection(t *testing.T) {
 	bubble(t, func(t *testing.T) {

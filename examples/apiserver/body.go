@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,11 @@ func formsOf(k *kinds.Kind) []string {
 		return []string{kinds.JSON, kinds.YAML}
 	}
 	return []string{kinds.JSON, kinds.YAML, kinds.Protobuf}
+}
+
+// streamsOf returns the forms in which events of a kind are answered.
+func streamsOf(k *kinds.Kind) []string {
+	return slices.DeleteFunc(formsOf(k), func(form string) bool { return form == kinds.YAML })
 }
 
 // readBody reads what a client sent, and in which form.

@@ -13,8 +13,8 @@
 //
 // A server serves what kinds.Table lists: what the controllers of a cluster live on, and a custom kind, Widget. For
 // each there are create, get, list, update, patch (JSON, merge, strategic and server-side apply), delete and watch, the
-// subresources status, scale, binding, finalize and token where a kind has them, in JSON, YAML and, but for watches,
-// protobuf. Reviews are created only. What it does not offer it refuses.
+// subresources status, scale, binding, finalize and token where a kind has them, in JSON, YAML (but for watches) and, but for
+// custom kinds, protobuf. Reviews are created only. What it does not offer it refuses.
 //
 // # Guarantees
 //
@@ -75,6 +75,13 @@
 //  31. What it does is counted and logged, without a client's secrets and without an end of series.
 //     (TestMetrics, TestMetricsAreBounded, TestAccessLog)
 //  32. A request that panics is answered with 500. (TestPanicIsAnswered)
+//  33. No two services have one address or one port of the nodes at a time, whoever asks at once and however often the
+//     server was started. (TestServicesGetAddresses, TestNoTwoServicesHaveOneAddress)
+//  34. An update changes nothing that is fixed. (TestServicesChangeTheirType; package kinds has TestUpdatesMayNotChange)
+//  35. Requests that mean no good get an answer of the 4xx, in bounded memory, and change nothing.
+//     (TestHostileRequests)
+//  36. A watch in protobuf tells what one in JSON tells. (TestProtobufWatch, TestRecordedProtobufWatch)
+//  37. A delete answers with the object when something keeps it, and with a Status else. (TestDeleteAnswers)
 //
 // # Concurrency
 //

@@ -2,7 +2,9 @@ package apiserver
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -35,6 +37,10 @@ type Options struct {
 	Kinds kinds.Kinds
 	// Namespaces are created at the start when they are not there. Defaults to "default".
 	Namespaces []string
+
+	// ServiceIPs is the range that services get their addresses from. Its first and last address are given to those
+	// only who ask for them. Defaults to 10.96.0.0/16.
+	ServiceIPs netip.Prefix
 
 	// FutureWait is how long a read waits for a version that has not been reached. Defaults to
 	// 3 s.
@@ -115,6 +121,9 @@ func (o Options) validate() error {
 	}
 	if o.RBAC && o.Authorizer != nil {
 		errs = append(errs, errors.New("apiserver: Authorizer is given in place of RBAC, not beside it"))
+	}
+	if p := o.ServiceIPs; p.IsValid() && p.Addr().BitLen()-p.Bits() < 2 {
+		errs = append(errs, fmt.Errorf("apiserver: ServiceIPs %v has less than four addresses", p))
 	}
 	if o.FutureWait < 0 || o.BookmarkEvery < 0 || o.WatchTimeout < 0 || o.SlowWatch < 0 {
 		errs = append(errs, errors.New("apiserver: FutureWait, BookmarkEvery, WatchTimeout and SlowWatch must not be negative"))

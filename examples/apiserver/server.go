@@ -91,7 +91,7 @@ func (s *Server) start(ctx context.Context) error {
 	s.rules = admission.Rules{ServiceAccounts: s.options.ServiceAccounts}
 	s.registry = registry.New(s.store, registry.Options{
 		FutureWait: s.options.FutureWait, Clock: s.options.Clock, Cache: s.options.Cache,
-		Admit: s.admit, Reserve: s.rules.Reserve,
+		Admit: s.admit, Reserve: s.rules.Reserve, ServiceIPs: s.options.ServiceIPs,
 	})
 	if err := s.openAccess(); err != nil {
 		return err
@@ -190,6 +190,9 @@ func (s *Server) Compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.registry.Advance(ctx, revision); err != nil {
+		return err
+	}
 	s.registry.Forget(revision)
 	return s.store.Compact(ctx, revision)
 }
@@ -225,7 +228,9 @@ func (s *Server) compactForever(ctx context.Context) {
 	for timing.Sleep(ctx, s.options.Clock, s.options.CompactEvery) == nil {
 		revision, err := s.store.Revision(ctx)
 		if err == nil && last > 0 {
-			err = s.store.Compact(ctx, last)
+			if err = s.registry.Advance(ctx, last); err == nil {
+				err = s.store.Compact(ctx, last)
+			}
 		}
 		if err != nil {
 			s.options.Logger.Error("compaction failed", "error", err)

@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
@@ -33,7 +31,7 @@ var (
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t registry.Target, o metav1.ListOptions) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	v, err := viewOf(r)
+	v, err := viewOf(r, streamsOf(t.Kind)...)
 	if err != nil {
 		return err
 	}
@@ -69,6 +67,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t registry.Target
 		defer stop()
 	}
 	w.Header().Set("Content-Type", jsonType)
+	if v.media == kinds.Protobuf {
+		w.Header().Set("Content-Type", kinds.Protobuf+";stream=watch")
+	}
 	w.WriteHeader(http.StatusOK)
 	err = stream.flush()
 	if err == nil {
@@ -201,61 +202,6 @@ func (s *stream) send(b registry.Batch) error {
 		return err
 	}
 	return errClosing
-}
-
-// append appends an event as the client wants to see it.
-func (s *stream) append(to []byte, e registry.Event) ([]byte, error) {
-	if s.view.as == "" {
-		item, err := e.Object.JSON()
-		if err != nil {
-			return to, err
-		}
-		return appendFrame(to, e.Type, s.target.Kind.Head(), item[1:]), nil
-	}
-	object, err := e.Object.Object()
-	if err != nil {
-		return to, err
-	}
-	data, err := s.encode(object)
-	if err != nil {
-		return to, err
-	}
-	return appendFrame(to, e.Type, "", data), nil
-}
-
-// appendFrame appends one line: head and rest make up the object.
-func appendFrame(to []byte, t watch.EventType, head string, rest []byte) []byte {
-	to = append(to, `{"type":"`...)
-	to = append(to, t...)
-	to = append(to, `","object":`...)
-	to = append(to, head...)
-	to = append(to, rest...)
-	return append(to, "}\n"...)
-}
-
-// encode writes an object as the client wants to see it. A list of metadata cannot be made of an
-// event: as with the real server such a watch has no events, and ends with the first.
-func (s *stream) encode(o kinds.Object) ([]byte, error) {
-	switch s.view.as {
-	case asList:
-		return nil, errPlannedEnd
-	case asTable:
-		named := s.named
-		s.named = true
-		return s.view.table(s.target.Kind, []kinds.Object{o}, metav1.ListMeta{ResourceVersion: o.GetResourceVersion()}, !named, s.now())
-	}
-	return s.view.encode(s.target.Kind, o, s.now())
-}
-
-func (s *stream) sendStatus(status metav1.Status) error {
-	data, err := json.Marshal(status)
-	if err == nil {
-		err = s.write(appendFrame(nil, watch.Error, "", data))
-	}
-	if err == nil {
-		err = s.flush()
-	}
-	return err
 }
 
 func (s *stream) write(data []byte) error {

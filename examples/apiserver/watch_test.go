@@ -129,8 +129,8 @@ func TestFieldSelectorTransitions(t *testing.T) {
 	v := a.must("GET", pods, "").Metadata.ResourceVersion
 	at := func(n int) string { return older(t, v, -n) }
 	a.must("POST", pods, pod("p", ""))
-	a.must("PUT", pods+"/p", pod("p", `,"nodeName":"n"`))
-	a.must("PUT", pods+"/p", pod("p", `,"nodeName":"n","hostname":"h"`))
+	a.must("POST", pods+"/p/binding", `{"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}}`)
+	a.must("PUT", pods+"/p", strings.Replace(pod("p", `,"nodeName":"n"`), `"i"`, `"j"`, 1))
 	a.must("DELETE", pods+"/p", `{"gracePeriodSeconds":0}`)
 	a.must("POST", pods, pod("q", ""))
 	a.watch(pods+"?watch=true&resourceVersion="+v+"&fieldSelector=spec.nodeName%3D").want(

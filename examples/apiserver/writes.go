@@ -129,7 +129,10 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, t registry.Targe
 	if err != nil {
 		return err
 	}
-	if !gone {
+	if orphan := o.OrphanDependents; !gone && orphan != nil && !*orphan { //lint:ignore SA1019 clients may still say it so
+		return s.writeObject(w, r, http.StatusAccepted, t.Kind, last)
+	}
+	if !gone || t.Kind.Grace != nil {
 		return s.writeObject(w, r, http.StatusOK, t.Kind, last)
 	}
 	return s.writeJSON(w, r, http.StatusOK, metav1.Status{

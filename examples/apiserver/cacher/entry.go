@@ -95,13 +95,19 @@ type Event struct {
 	// Previous and Current are the states before and behind it; nil: there was, or is, none.
 	Previous, Current *Entry
 
-	last memo
+	memo memo
+}
+
+// Memo returns what make returned for that name, which is called once for all who ask. It is kept as long as the event
+// is, which is not for long. It must not call Memo or Last of the same event.
+func (e *Event) Memo(name string, make func() (any, error)) (any, error) {
+	return e.memo.get(name, make)
 }
 
 // Last returns the state before the change with the version of the change: what is shown of an object that is
 // deleted, or leaves what a watch selects. Previous must not be nil.
 func (e *Event) Last(stamp Stamp) *Entry {
-	last, _ := e.last.get("", func() (any, error) {
+	last, _ := e.memo.get("", func() (any, error) {
 		if err := e.Previous.Err; err != nil {
 			return &Entry{Key: e.Key, Revision: e.Revision, Err: err}, nil
 		}

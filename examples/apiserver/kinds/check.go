@@ -149,7 +149,7 @@ func checkService(s *corev1.Service) field.ErrorList {
 	if s.Spec.Type == corev1.ServiceTypeExternalName {
 		errs = append(errs, required(spec("externalName"), s.Spec.ExternalName)...)
 	}
-	return errs
+	return append(errs, checkAddresses(s)...)
 }
 
 func labelsOf(t corev1.PodTemplateSpec) labels.Set { return t.Labels }

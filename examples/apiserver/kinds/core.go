@@ -18,14 +18,14 @@ var all = []string{"all"}
 func ConfigMaps() *Kind {
 	return typed[corev1.ConfigMap](corev1.SchemeGroupVersion, Kind{
 		Columns:  configMapColumns(),
-		Resource: "configmaps", ShortNames: []string{"cm"}, Namespaced: true, Check: of(checkConfigMap)})
+		Resource: "configmaps", ShortNames: []string{"cm"}, Namespaced: true, Check: of(checkConfigMap), CheckUpdate: changes(changeConfigMap)})
 }
 
 // Secrets returns the row of v1 Secrets.
 func Secrets() *Kind {
 	return typed[corev1.Secret](corev1.SchemeGroupVersion, Kind{
 		Columns:  secretColumns(),
-		Resource: "secrets", Namespaced: true, Default: on(defaultSecret), Check: of(checkSecret),
+		Resource: "secrets", Namespaced: true, Default: on(defaultSecret), Check: of(checkSecret), CheckUpdate: changes(changeSecret),
 		Fields: of(func(s *corev1.Secret) map[string]string { return map[string]string{"type": string(s.Type)} }),
 	})
 }
@@ -57,6 +57,7 @@ func Nodes() *Kind {
 	return typed[corev1.Node](corev1.SchemeGroupVersion, Kind{
 		Columns:  nodeColumns(),
 		Resource: "nodes", ShortNames: []string{"no"}, Default: on(defaultNode), Prepare: both(prepareNode),
+		CheckUpdate: changes(changeNode),
 		Fields: of(func(n *corev1.Node) map[string]string {
 			return map[string]string{"spec.unschedulable": strconv.FormatBool(n.Spec.Unschedulable)}
 		}),
@@ -68,7 +69,7 @@ func Pods() *Kind {
 	return typed[corev1.Pod](corev1.SchemeGroupVersion, Kind{
 		Columns: podColumns(), RowConditions: of(podRow),
 		Resource: "pods", ShortNames: []string{"po"}, Categories: all, Namespaced: true,
-		Default: on(defaultPod), Prepare: both(preparePod), Check: of(checkPod), Spec: specOf,
+		Default: on(defaultPod), Prepare: both(preparePod), Check: of(checkPod), CheckUpdate: changes(changePod), Spec: specOf,
 		Fields: of(podFields), Grace: podGrace,
 	})
 }
@@ -78,7 +79,8 @@ func Services() *Kind {
 	return typed[corev1.Service](corev1.SchemeGroupVersion, Kind{
 		Columns:  serviceColumns(),
 		Resource: "services", ShortNames: []string{"svc"}, Categories: all, Namespaced: true, Name: validation.NameIsDNS1035Label,
-		Default: on(defaultService), Check: of(checkService),
+		Default: on(defaultService), Prepare: both(prepareService), Check: of(checkService),
+		CheckUpdate: changes(changeService), Claims: of(serviceClaims),
 		Fields: of(func(s *corev1.Service) map[string]string {
 			return map[string]string{"spec.clusterIP": s.Spec.ClusterIP, "spec.type": string(s.Spec.Type)}
 		}),
@@ -118,7 +120,7 @@ func ReplicationControllers() *Kind {
 func ResourceQuotas() *Kind {
 	return typed[corev1.ResourceQuota](corev1.SchemeGroupVersion, Kind{
 		Columns:  quotaColumns(),
-		Resource: "resourcequotas", ShortNames: []string{"quota"}, Namespaced: true})
+		Resource: "resourcequotas", ShortNames: []string{"quota"}, Namespaced: true, CheckUpdate: changes(changeQuota)})
 }
 
 // LimitRanges returns the row of v1 LimitRanges.
@@ -171,8 +173,11 @@ func podGrace(o Object, asked *int64) int64 {
 	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return 0
 	}
+	if asked != nil && *asked < 0 {
+		return 1 // as an API server reads it
+	}
 	if asked != nil {
-		return max(*asked, 0)
+		return *asked
 	}
 	if p.Spec.TerminationGracePeriodSeconds != nil {
 		return *p.Spec.TerminationGracePeriodSeconds

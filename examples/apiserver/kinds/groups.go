@@ -21,6 +21,7 @@ func Deployments() *Kind {
 		Columns:  deploymentColumns(),
 		Resource: "deployments", ShortNames: []string{"deploy"}, Categories: all, Namespaced: true,
 		Default: on(defaultDeployment), Check: of(checkDeployment), Spec: specOf,
+		CheckUpdate: fixed(spec("selector"), func(d *appsv1.Deployment) any { return d.Spec.Selector }),
 		Scale: of(func(d *appsv1.Deployment) Scale {
 			return Scale{&d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector}
 		}),
@@ -33,6 +34,7 @@ func ReplicaSets() *Kind {
 		Columns:  replicaSetColumns(),
 		Resource: "replicasets", ShortNames: []string{"rs"}, Categories: all, Namespaced: true,
 		Default: on(defaultReplicaSet), Check: of(checkReplicaSet), Spec: specOf,
+		CheckUpdate: fixed(spec("selector"), func(r *appsv1.ReplicaSet) any { return r.Spec.Selector }),
 		Fields: of(func(r *appsv1.ReplicaSet) map[string]string {
 			return map[string]string{"status.replicas": strconv.Itoa(int(r.Status.Replicas))}
 		}),
@@ -47,7 +49,7 @@ func Jobs() *Kind {
 	return typed[batchv1.Job](batchv1.SchemeGroupVersion, Kind{
 		Columns:  jobColumns(),
 		Resource: "jobs", Categories: all, Namespaced: true, Orphans: true,
-		Default: on(defaultJob), Prepare: both(prepareJob), Check: of(checkJob), Spec: specOf,
+		Default: on(defaultJob), Prepare: both(prepareJob), Check: of(checkJob), CheckUpdate: changes(changeJob), Spec: specOf,
 		Fields: of(func(j *batchv1.Job) map[string]string {
 			return map[string]string{"status.successful": strconv.Itoa(int(j.Status.Succeeded))}
 		}),
@@ -75,6 +77,7 @@ func EndpointSlices() *Kind {
 	return typed[discoveryv1.EndpointSlice](discoveryv1.SchemeGroupVersion, Kind{
 		Columns:  endpointSliceColumns(),
 		Resource: "endpointslices", Namespaced: true, Default: on(defaultEndpointSlice),
+		CheckUpdate: fixed(field.NewPath("addressType"), func(s *discoveryv1.EndpointSlice) any { return s.AddressType }),
 		Spec: of(func(s *discoveryv1.EndpointSlice) any {
 			return []any{s.AddressType, s.Endpoints, s.Ports}
 		}),
@@ -103,8 +106,9 @@ func RoleBindings() *Kind {
 	return typed[rbacv1.RoleBinding](rbacv1.SchemeGroupVersion, Kind{
 		Columns:  roleBindingColumns(),
 		Resource: "rolebindings", Namespaced: true, Name: pathName,
-		Default: on(func(b *rbacv1.RoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
-		Check:   of(func(b *rbacv1.RoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),
+		Default:     on(func(b *rbacv1.RoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
+		Check:       of(func(b *rbacv1.RoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),
+		CheckUpdate: changes(func(next, old *rbacv1.RoleBinding) field.ErrorList { return changeRoleRef(next.RoleRef, old.RoleRef) }),
 	})
 }
 
@@ -115,6 +119,9 @@ func ClusterRoleBindings() *Kind {
 		Resource: "clusterrolebindings", Name: pathName,
 		Default: on(func(b *rbacv1.ClusterRoleBinding) { defaultRef(&b.RoleRef, b.Subjects) }),
 		Check:   of(func(b *rbacv1.ClusterRoleBinding) field.ErrorList { return checkBinding(b.RoleRef, b.Subjects) }),
+		CheckUpdate: changes(func(next, old *rbacv1.ClusterRoleBinding) field.ErrorList {
+			return changeRoleRef(next.RoleRef, old.RoleRef)
+		}),
 	})
 }
 

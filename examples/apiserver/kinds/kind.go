@@ -83,6 +83,11 @@ type Kind struct {
 	Prepare func(next, old Object)
 	// Check finds what is wrong beside the metadata. Nil: nothing.
 	Check func(Object) field.ErrorList
+	// CheckUpdate finds what next must not change of old, which has the same name and identity. Nil: nothing.
+	CheckUpdate func(next, old Object) field.ErrorList
+	// Claims returns what the object has that no other object of any kind may have at the same time, such as
+	// addresses, as keys. Nil: nothing.
+	Claims func(Object) []string
 	// Spec returns the part whose change makes a new generation. Nil: no generation is kept.
 	Spec func(Object) any
 	// CopyStatus copies the status; it is then written by a subresource alone. Nil: the kind

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -73,6 +75,20 @@ func (r *Registry) Sizes() map[string]cacher.Size {
 		sizes[name] = c.Size()
 	}
 	return sizes
+}
+
+// Advance blocks until every cache has reached a revision of the store. The history up to there can then be dropped
+// without a cache having to read its collection anew, whatever becomes of its watch.
+func (r *Registry) Advance(ctx context.Context, revision int64) error {
+	r.caches.mu.Lock()
+	all := slices.Collect(maps.Values(r.caches.byRoot))
+	r.caches.mu.Unlock()
+	for _, c := range all {
+		if err := c.WaitFor(ctx, revision); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Forget has watches refused that start before a revision of the store. Running ones are not disturbed.

@@ -52,7 +52,10 @@ func (r *Registry) createOwned(ctx context.Context, t Target, o kinds.Object, dr
 		if generate {
 			o.SetName(generateName(o.GetGenerateName()))
 		}
-		created, err := r.create(ctx, t, o, dryRun)
+		created, err := r.create(ctx, t, o.DeepCopyObject().(kinds.Object), dryRun)
+		if errors.Is(err, storage.ErrClaimed) {
+			continue // somebody was faster; what is left is looked for again
+		}
 		if generate && attempt < generateAttempts && apierrors.IsAlreadyExists(err) {
 			continue
 		}
@@ -67,6 +70,9 @@ func (r *Registry) create(ctx context.Context, t Target, o kinds.Object, dryRun 
 	}
 	if errs := t.Kind.Validate(o); len(errs) > 0 {
 		return nil, t.invalid(errs)
+	}
+	if err := r.allocate(ctx, t, o, nil); err != nil {
+		return nil, err
 	}
 	value, err := t.Kind.EncodeStored(o)
 	if err != nil {
@@ -86,8 +92,8 @@ func (r *Registry) create(ctx context.Context, t Target, o kinds.Object, dryRun 
 		}
 		return t.Kind.DecodeStored(value, "")
 	}
-	entry, err := r.store.Create(ctx, t.key(), value)
-	if errors.Is(err, storage.ErrExists) { // after another failure it may have been stored
+	entry, err := r.store.Create(ctx, t.key(), value, t.claims(o)...)
+	if errors.Is(err, storage.ErrExists) || errors.Is(err, storage.ErrClaimed) { // after another failure it may have been stored
 		release()
 	}
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 )
 
 // Delete deletes an object, or marks it as to be deleted when finalizers or a grace period
-// keep it, and returns its last state. gone tells that it is gone and of a kind whose deletes
-// are never graceful: the API answers no object then.
+// keep it, and returns its last state. gone tells that nothing keeps it.
 func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions) (last kinds.Object, gone bool, err error) {
 	dryRun := len(o.DryRun) > 0
+	plain := false // nothing is to be stored before it goes
 	entry, err := r.change(ctx, t, dryRun, func(e storage.Entry) (storage.Change, error) {
 		object, err := t.decode(e)
 		if err == nil {
@@ -31,8 +31,8 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 			return storage.Change{}, err
 		}
 		setFinalizers(t.Kind, object, o)
-		if gone = t.Kind.Grace == nil && t.free(object); gone {
-			return storage.Change{Delete: true}, nil
+		if plain = t.Kind.Grace == nil && t.free(object); plain {
+			return storage.Change{Delete: true, Release: t.claims(object)}, nil
 		}
 		r.mark(t.Kind, object, o.GracePeriodSeconds)
 		value, err := t.Kind.EncodeStored(object)
@@ -42,7 +42,8 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 		return nil, false, t.classify(err)
 	}
 	last, err = t.decode(entry)
-	if err == nil && !gone && !dryRun && t.finished(last) {
+	gone = plain || err == nil && t.finished(last)
+	if err == nil && gone && !plain && !dryRun {
 		last, err = r.finish(ctx, t, last)
 	}
 	return last, gone, err
@@ -135,12 +136,15 @@ func (r *Registry) mark(k *kinds.Kind, o kinds.Object, asked *int64) {
 // finish removes a marked object that nothing holds back any more. Somebody else may have
 // done so.
 func (r *Registry) finish(ctx context.Context, t Target, marked kinds.Object) (kinds.Object, error) {
-	entry, err := r.store.Delete(ctx, t.key(), func(e storage.Entry) error {
+	entry, err := r.store.GuaranteedUpdate(ctx, t.key(), func(e storage.Entry) (storage.Change, error) {
 		current, err := t.decode(e)
-		if err == nil && current.GetUID() != marked.GetUID() {
-			err = storage.ErrNotFound
+		if err != nil {
+			return storage.Change{}, err
 		}
-		return err
+		if current.GetUID() != marked.GetUID() {
+			return storage.Change{}, storage.ErrNotFound
+		}
+		return storage.Change{Delete: true, Release: t.claims(current)}, nil
 	})
 	if err != nil {
 		return nil, t.classify(err)

@@ -57,7 +57,8 @@ func (r *Registry) List(ctx context.Context, t Target, o metav1.ListOptions) (Li
 	}
 	list, err := r.list(ctx, t, s, at)
 	switch {
-	case errors.Is(err, storage.ErrCompacted) && o.Continue != "":
+	case o.Continue != "" && (errors.Is(err, storage.ErrCompacted) || errors.Is(err, storage.ErrFuture)):
+		// A token from the future is one of a server that has been restored since.
 		expired := apierrors.NewResourceExpired(expiredContinue)
 		expired.ErrStatus.ListMeta.Continue = storage.Token{Revision: -1, From: at.From}.Encode()
 		return List{}, expired

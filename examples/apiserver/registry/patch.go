@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,10 @@ import (
 
 // maxOperations is how many operations a JSON patch may have.
 const maxOperations = 10_000
+
+// limitCopies bounds how many bytes the copy operations of a JSON patch may make of what is there: a few of them that
+// copy what was copied would fill any memory. The library has that in a variable, which is set before its first use.
+var limitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = 3 << 20 })
 
 // Patch changes an object, or what its subresource shows of it, by a patch of one of the types
 // that its kind takes, and tells what is stored then. A patch without a version is applied to
@@ -160,6 +165,7 @@ func patchJSON(data, before []byte) ([]byte, error) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(operations)))
 	}
+	limitCopies()
 	after, err := operations.Apply(before)
 	if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -30,6 +31,9 @@ type Options struct {
 	Clock clock.Clock
 	// Cache are the options of the caches, but for Stamp, which is the kind's. Defaults to those of its zero value.
 	Cache cacher.Options
+	// ServiceIPs is the range that services get their addresses from. Its first and last address are given to those
+	// only who ask for them. Defaults to 10.96.0.0/16.
+	ServiceIPs netip.Prefix
 	// Admit is asked before each write, and may refuse it or change the object. It is called again when the write
 	// is tried again. Nil: all are done.
 	Admit func(context.Context, Admission) error
@@ -43,6 +47,10 @@ func (o Options) withDefaults() Options {
 	if o.FutureWait == 0 {
 		o.FutureWait = 3 * time.Second
 	}
+	if !o.ServiceIPs.IsValid() {
+		o.ServiceIPs = netip.MustParsePrefix("10.96.0.0/16")
+	}
+	o.ServiceIPs = o.ServiceIPs.Masked()
 	o.Clock = timing.Or(o.Clock)
 	return o
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
 
 // ErrEnded says that a watch cannot go on, while a new one from its last version can, if that is not too old: it
@@ -29,6 +30,36 @@ type Event struct {
 	// Object is the new state. For Deleted it is the last one that the watch showed, with the
 	// version of the change. For Bookmark it is an empty object with a version.
 	Object Item
+
+	// from is the change that the event tells of; nil for initial objects and bookmarks.
+	from *cacher.Event
+}
+
+// Protobuf returns the object in that form. What has just happened is encoded once for all watches of built-in kinds;
+// it must not be changed.
+func (e Event) Protobuf() ([]byte, error) {
+	encode := func() (any, error) {
+		o, err := e.Object.Object()
+		if err != nil {
+			return nil, err
+		}
+		k := e.Object.kind
+		o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind())
+		return k.EncodeProtobuf(o)
+	}
+	memo := func(_ string, make func() (any, error)) (any, error) { return make() }
+	if e.from != nil {
+		memo = e.from.Memo
+	}
+	name := kinds.Protobuf
+	if e.Type == watch.Deleted { // who selects sees it go while for others it has changed
+		name += " last"
+	}
+	data, err := memo(name, encode)
+	if err != nil {
+		return nil, err
+	}
+	return data.([]byte), nil
 }
 
 // Batch is what a watch delivers at once.
@@ -128,6 +159,7 @@ func (w *Watch) bookmark(version string, annotations map[string]string) Event {
 	o.SetResourceVersion(version)
 	o.SetAnnotations(annotations)
 	e := &cacher.Entry{}
+	e.Revision, _ = strconv.ParseInt(version, 10, 64) // it comes from formatVersion
 	e.Value, e.Err = w.target.Kind.EncodeItem(o)
 	return Event{Type: watch.Bookmark, Object: Item{e, w.target.Kind}}
 }
@@ -232,11 +264,11 @@ func (w *Watch) event(from *cacher.Event) (Event, error) {
 	k := w.target.Kind
 	switch {
 	case matches && known:
-		return Event{Type: watch.Modified, Object: Item{from.Current, k}}, nil
+		return Event{watch.Modified, Item{from.Current, k}, from}, nil
 	case matches:
-		return Event{Type: watch.Added, Object: Item{from.Current, k}}, nil
+		return Event{watch.Added, Item{from.Current, k}, from}, nil
 	case known:
-		return Event{Type: watch.Deleted, Object: Item{from.Last(k.Stamp), k}}, nil
+		return Event{watch.Deleted, Item{from.Last(k.Stamp), k}, from}, nil
 	}
 	return Event{}, nil
 }

@@ -63,7 +63,11 @@ func (r *Registry) write(ctx context.Context, t Target, w write) (Written, error
 		}
 		deleted = t.finished(next)
 		value, err := t.Kind.EncodeStored(next)
-		return storage.Change{Value: value, Delete: deleted}, err
+		had, has := t.claims(old), t.claims(next)
+		if deleted {
+			has = nil
+		}
+		return storage.Change{Value: value, Delete: deleted, Claim: without(has, had), Release: without(had, has)}, err
 	}
 	entry, err := r.change(ctx, t, w.dryRun, change)
 	if errors.Is(err, storage.ErrNotFound) { // after another failure it may have been stored
@@ -162,7 +166,7 @@ func (r *Registry) next(ctx context.Context, t Target, v view, w write, old kind
 	if err := r.admit(ctx, Admission{Target: t, Verb: "update", Object: next, Old: old, DryRun: w.dryRun}); err != nil {
 		return nil, err
 	}
-	errs := t.Kind.Validate(next)
+	errs := append(t.Kind.Validate(next), t.Kind.ValidateUpdate(next, old)...)
 	if old.GetDeletionTimestamp() != nil {
 		if added := without(next.GetFinalizers(), old.GetFinalizers()); len(added) > 0 {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
@@ -171,6 +175,9 @@ func (r *Registry) next(ctx context.Context, t Target, v view, w write, old kind
 	}
 	if len(errs) > 0 {
 		return nil, t.invalid(errs)
+	}
+	if err := r.allocate(ctx, t, next, old); err != nil {
+		return nil, err
 	}
 	return t.withOldTimes(old, next)
 }

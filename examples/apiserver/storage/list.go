@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"path"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -99,6 +101,9 @@ func ParseToken(s string) (Token, error) {
 	}
 	if t.Version != tokenVersion || t.Revision == 0 || t.Revision < -1 || t.Start == "" {
 		return Token{}, fmt.Errorf("%w: %q", ErrBadToken, data)
+	}
+	if key := "/" + strings.TrimPrefix(t.Start, "/"); path.Clean(key) != key {
+		return Token{}, fmt.Errorf("%w: %s", ErrBadToken, t.Start)
 	}
 	return Token{Revision: t.Revision, From: t.Start}, nil
 }

@@ -22,6 +22,8 @@ var (
 	ErrNotFound = errors.New("key not found")
 	// ErrExists: there is something under the key already.
 	ErrExists = errors.New("key exists")
+	// ErrClaimed: another entry has what a new one claims.
+	ErrClaimed = errors.New("claimed by another entry")
 	// ErrCompacted: the revision is older than the history that etcd still has.
 	ErrCompacted = errors.New("revision compacted")
 	// ErrFuture: the revision has not been reached.

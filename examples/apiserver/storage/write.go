@@ -8,17 +8,24 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Create puts a value under a key that holds nothing, or fails with [ErrExists].
-func (s *Store) Create(ctx context.Context, key string, value []byte) (Entry, error) {
+// Create puts a value under a key that holds nothing, or fails with [ErrExists]. At the same time it makes the
+// claims, or fails with [ErrClaimed] when another entry has one of them.
+func (s *Store) Create(ctx context.Context, key string, value []byte, claims ...string) (Entry, error) {
 	full := s.options.Root + key
+	free, taken := s.claim(key, claims)
 	response, err := s.kv.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(full), "=", 0)).
-		Then(clientv3.OpPut(full, string(value))).Commit()
+		If(append(free, clientv3.Compare(clientv3.ModRevision(full), "=", 0))...).
+		Then(append(taken, clientv3.OpPut(full, string(value)))...).
+		Else(clientv3.OpGet(full, clientv3.WithCountOnly())).Commit()
 	if err != nil {
 		return Entry{}, fmt.Errorf("storage: create %s: %w", key, classify(err))
 	}
 	if !response.Succeeded {
-		return Entry{}, fmt.Errorf("storage: create %s: %w", key, ErrExists)
+		err := ErrExists
+		if response.Responses[0].GetResponseRange().Count == 0 {
+			err = ErrClaimed
+		}
+		return Entry{}, fmt.Errorf("storage: create %s: %w", key, err)
 	}
 	return Entry{Key: key, Value: value, Revision: response.Header.Revision}, nil
 }
@@ -29,12 +36,39 @@ type Change struct {
 	Value []byte
 	// Delete asks for the entry to be deleted; Value is not looked at.
 	Delete bool
+	// Claim and Release are claims that the entry makes and gives up with the change, and only with one.
+	Claim, Release []string
+}
+
+// claimRoot is the prefix of the keys of claims, which stand beside what is claimed for.
+const claimRoot = "/claims/"
+
+// Claims returns the claims that begin with prefix, without it.
+func (s *Store) Claims(ctx context.Context, prefix string) ([]string, error) {
+	page, err := s.List(ctx, claimRoot+prefix, ListOptions{})
+	claims := make([]string, len(page.Entries))
+	for i, e := range page.Entries {
+		claims[i] = e.Key[len(claimRoot+prefix):]
+	}
+	return claims, err
+}
+
+// claim returns the conditions under which an entry can make claims, and the operations that make them.
+func (s *Store) claim(key string, claims []string) ([]clientv3.Cmp, []clientv3.Op) {
+	var free []clientv3.Cmp
+	var taken []clientv3.Op
+	for _, c := range claims {
+		c = s.options.Root + claimRoot + c
+		free = append(free, clientv3.Compare(clientv3.ModRevision(c), "=", 0))
+		taken = append(taken, clientv3.OpPut(c, key))
+	}
+	return free, taken
 }
 
 // GuaranteedUpdate replaces or deletes what is under a key with what change makes of it.
 //
-// change sees the current entry. It is called again when another write came between, so it
-// must not have effects of its own; its error ends the call and is returned as it is. When it
+// change sees the current entry. It is called again when another write came between, or another entry has what it
+// claims, so it must not have effects of its own; its error ends the call and is returned as it is. When it
 // returns the value unchanged nothing is written and no revision is used.
 //
 // The returned entry is the one that is there afterwards. After a delete it is the last one,
@@ -57,9 +91,13 @@ func (s *Store) GuaranteedUpdate(ctx context.Context, key string, change func(En
 		if to.Delete {
 			write = clientv3.OpDelete(full)
 		}
+		free, operations := s.claim(key, to.Claim)
+		for _, c := range to.Release {
+			operations = append(operations, clientv3.OpDelete(s.options.Root+claimRoot+c))
+		}
 		response, err := s.kv.Txn(ctx).
-			If(clientv3.Compare(clientv3.ModRevision(full), "=", current.Revision)).
-			Then(write).Else(clientv3.OpGet(full)).Commit()
+			If(append(free, clientv3.Compare(clientv3.ModRevision(full), "=", current.Revision))...).
+			Then(append(operations, write)...).Else(clientv3.OpGet(full)).Commit()
 		if err != nil {
 			return Entry{}, fmt.Errorf("storage: update %s: %w", key, classify(err))
 		}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -81,6 +82,10 @@ func parse(args []string, out io.Writer) (flags, error) {
 		"`directory` in which the embedded etcd keeps its data, and the server its keys in pki (default a temporary one)")
 	set.DurationVar(&f.options.CompactEvery, "compact-every", 5*time.Minute,
 		"how much history to keep in etcd: after each such time it is cut at the version of one time before; negative: never")
+	set.Func("service-cluster-ip-range", "`range` that services get their addresses from (default 10.96.0.0/16)", func(s string) (err error) {
+		f.options.ServiceIPs, err = netip.ParsePrefix(s)
+		return err
+	})
 	list(set, &f.connect.Endpoints, "etcd-servers", "`addresses` of the members of an etcd to use instead of the embedded one")
 	set.StringVar(&f.connect.CAFile, "etcd-cafile", "", "`file` with the certificates that sign those of --etcd-servers")
 	set.StringVar(&f.connect.CertFile, "etcd-certfile", "", "`file` with the certificate to show to --etcd-servers")
