@@ -44,7 +44,7 @@ func (s *Server) aggregated(w http.ResponseWriter, r *http.Request) error {
 		Items:    []apidiscovery.APIGroupDiscovery{},
 	}
 	core := strings.Trim(r.URL.Path, "/") == "api"
-	for _, gv := range s.options.Kinds.GroupVersions() {
+	for _, gv := range s.kinds().GroupVersions() {
 		if (gv.Group == "") != core {
 			continue
 		}
@@ -77,26 +77,30 @@ func (s *Server) aggregatedVersion(gv schema.GroupVersion) apidiscovery.APIVersi
 			scope = apidiscovery.ScopeNamespace
 		}
 		resource := apidiscovery.APIResourceDiscovery{
-			Resource: k.Resource, SingularResource: k.Singular, Scope: scope, ResponseKind: &metav1.GroupVersionKind{Kind: k.Kind},
+			Resource: k.Resource, SingularResource: k.Singular, Scope: scope, ResponseKind: responseKind(k, k.GroupVersionKind()),
 			Verbs: k.Verbs(), ShortNames: k.ShortNames, Categories: k.Categories,
 		}
 		for _, sub := range k.Subresources() {
-			kind := metav1.GroupVersionKind{Kind: sub.GroupVersionKind.Kind}
-			if of := sub.GroupVersionKind.GroupVersion(); of != gv {
-				kind.Group, kind.Version = of.Group, of.Version
-			}
 			resource.Subresources = append(resource.Subresources, apidiscovery.APISubresourceDiscovery{
-				Subresource: sub.Name, ResponseKind: &kind, Verbs: sub.Verbs})
+				Subresource: sub.Name, ResponseKind: responseKind(k, sub.GroupVersionKind), Verbs: sub.Verbs})
 		}
 		version.Resources = append(version.Resources, resource)
 	}
 	return version
 }
 
+// responseKind names what comes back of a kind. The group and version of a built-in one are left out.
+func responseKind(k *kinds.Kind, of schema.GroupVersionKind) *metav1.GroupVersionKind {
+	if !k.Custom && of.GroupVersion() == k.GroupVersionKind().GroupVersion() {
+		return &metav1.GroupVersionKind{Kind: of.Kind}
+	}
+	return &metav1.GroupVersionKind{Group: of.Group, Version: of.Version, Kind: of.Kind}
+}
+
 // kindsOf returns the kinds of a group and version, by the names of their resources.
 func (s *Server) kindsOf(gv schema.GroupVersion) kinds.Kinds {
 	var of kinds.Kinds
-	for _, k := range s.options.Kinds {
+	for _, k := range s.kinds() {
 		if k.Group == gv.Group && k.Version == gv.Version {
 			of = append(of, k)
 		}

@@ -5,7 +5,9 @@
 package apiserver_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +25,8 @@ import (
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/informer"
+	listwatchrest "github.com/seed3bce33ad/listwatch/reflector/rest"
 )
 
 // told collects what a handler hears.
@@ -117,5 +121,36 @@ func TestClientGo(t *testing.T) {
 
 	groups, err := clientset.Discovery().ServerPreferredResources()
 	require.NoError(t, err)
-	require.Len(t, groups, len(kinds.Table().GroupVersions()))
+	require.Len(t, groups, len(kinds.Table().GroupVersions())+3, "that of definitions, and the two of widgets")
+}
+
+// A kind that is defined while informers wait for it is followed by client-go's and by this library's.
+func TestDefinedLater(t *testing.T) {
+	a := newAPI(t, apiserver.Options{})
+	_, untyped := clientsOf(t, a)
+	resource := schema.GroupVersionResource{Group: "test.example.com", Version: "v1", Resource: "gadgets"}
+	source, err := listwatchrest.New[listwatchrest.Object](a.server.URL()+"/apis/test.example.com/v1/gadgets", listwatchrest.Options{Client: a.client})
+	require.NoError(t, err)
+	ours := informer.New(source, informer.Options{Name: "gadgets", Logger: slog.New(slog.DiscardHandler)})
+	heard := make(chan string, 100)
+	_, err = ours.AddHandler(t.Context(), func(_ context.Context, c informer.Change[listwatchrest.Object]) {
+		heard <- c.Key.Name
+	}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	group(t, func() { _ = ours.Run(ctx) })
+	t.Cleanup(cancel)
+
+	a.define(gadget(`{"type":"object"}`, ""), "Established", "True")
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(untyped, 0)
+	theirs := told(t, factory.ForResource(resource).Informer())
+	factory.Start(ctx.Done())
+	t.Cleanup(factory.Shutdown)
+	t.Cleanup(cancel)
+	made := a.must("POST", gadgets, gadgetOf("g", `{}`))
+	require.Equal(t, "add g "+made.Metadata.ResourceVersion, <-theirs)
+	require.Equal(t, "g", <-heard)
+	a.must("DELETE", definitions+"/gadgets.test.example.com", "")
+	require.Contains(t, <-theirs, "delete g ")
+	require.Equal(t, "g", <-heard)
 }

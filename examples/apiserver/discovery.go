@@ -45,7 +45,7 @@ func (s *Server) discovery(r *http.Request) (any, bool) {
 		return s.resources(schema.GroupVersion{Version: parts[1]})
 	case parts[0] == "apis" && len(parts) == 1:
 		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
-		for _, gv := range s.options.Kinds.GroupVersions() {
+		for _, gv := range s.kinds().GroupVersions() {
 			if g, ok := s.group(gv.Group); ok && (len(list.Groups) == 0 || list.Groups[len(list.Groups)-1].Name != g.Name) {
 				list.Groups = append(list.Groups, g)
 			}
@@ -63,7 +63,7 @@ func (s *Server) discovery(r *http.Request) (any, bool) {
 
 func (s *Server) versions(group string) []string {
 	var versions []string
-	for _, gv := range s.options.Kinds.GroupVersions() {
+	for _, gv := range s.kinds().GroupVersions() {
 		if gv.Group == group {
 			versions = append(versions, gv.Version)
 		}
@@ -113,7 +113,7 @@ func (s *Server) resources(gv schema.GroupVersion) (any, bool) {
 // root lists the paths that there are.
 func (s *Server) root() metav1.RootPaths {
 	paths := []string{"/api", "/apis", "/healthz", "/livez", openapiPath, "/readyz", "/version"}
-	for _, gv := range s.options.Kinds.GroupVersions() {
+	for _, gv := range s.kinds().GroupVersions() {
 		paths = append(paths, "/"+openapi.Name(gv))
 		if gv.Group != "" {
 			paths = append(paths, "/apis/"+gv.Group)
@@ -139,6 +139,10 @@ func storageVersionHash(k *kinds.Kind) string {
 	if k.Virtual {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(k.Group + "/" + k.Version + "/" + k.Kind))
+	version := k.Version
+	if k.Stored != "" {
+		version = k.Stored
+	}
+	sum := sha256.Sum256([]byte(k.Group + "/" + version + "/" + k.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }

@@ -30,9 +30,10 @@ func TestDiscovery(t *testing.T) {
 	var groups metav1.APIGroupList
 	require.NoError(t, json.Unmarshal([]byte(a.do("GET", "/apis", "").body), &groups))
 	gv := metav1.GroupVersionForDiscovery{GroupVersion: "wire.example.com/v1", Version: "v1"}
-	want := metav1.APIGroup{Name: "wire.example.com", Versions: []metav1.GroupVersionForDiscovery{gv}, PreferredVersion: gv}
+	old := metav1.GroupVersionForDiscovery{GroupVersion: "wire.example.com/v1beta1", Version: "v1beta1"}
+	want := metav1.APIGroup{Name: "wire.example.com", Versions: []metav1.GroupVersionForDiscovery{gv, old}, PreferredVersion: gv}
 	require.Empty(t, cmp.Diff([]metav1.APIGroup{want}, groups.Groups[len(groups.Groups)-1:]))
-	require.Len(t, groups.Groups, len(kinds.Table().GroupVersions())-1)
+	require.Len(t, groups.Groups, len(kinds.Table().GroupVersions())-1+2, "without the core, with definitions and widgets")
 	var group metav1.APIGroup
 	require.NoError(t, json.Unmarshal([]byte(a.do("GET", "/apis/wire.example.com", "").body), &group))
 	want.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
@@ -57,7 +58,7 @@ func TestDiscovery(t *testing.T) {
 	var custom metav1.APIResourceList
 	require.NoError(t, json.Unmarshal([]byte(a.do("GET", "/apis/wire.example.com/v1", "").body), &custom))
 	require.Equal(t, "v1", custom.APIVersion)
-	require.Len(t, custom.APIResources, 2)
+	require.Len(t, custom.APIResources, 3)
 
 	for _, missing := range []string{"/api/v2", "/apis/nope", "/apis/wire.example.com/v2"} {
 		got := a.do("GET", missing, "")
@@ -69,7 +70,8 @@ func TestDiscovery(t *testing.T) {
 // What is said of each resource and subresource is what the real server was recorded to say.
 func TestRecordedDiscovery(t *testing.T) {
 	a := newAPI(t, apiserver.Options{})
-	for path, file := range map[string]string{"/api/v1": "discovery-api-v1.json", "/apis/apps/v1": "discovery-apis-apps-v1.json"} {
+	for path, file := range map[string]string{"/api/v1": "discovery-api-v1.json", "/apis/apps/v1": "discovery-apis-apps-v1.json",
+		"/apis/wire.example.com/v1": "discovery-apis-wire.example.com-v1.json"} {
 		var got, all metav1.APIResourceList
 		require.NoError(t, json.Unmarshal([]byte(a.do("GET", path, "").body), &got))
 		require.NoError(t, json.Unmarshal([]byte(recorded(t, file)), &all))
@@ -80,6 +82,10 @@ func TestRecordedDiscovery(t *testing.T) {
 		require.NotEmpty(t, got.APIResources)
 		for _, r := range got.APIResources {
 			require.Empty(t, cmp.Diff(want[r.Name], r))
+		}
+		if strings.HasPrefix(path, "/apis/wire") {
+			require.Empty(t, cmp.Diff(all, got), "in that order")
+			continue
 		}
 		require.True(t, slices.IsSortedFunc(got.APIResources, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) }))
 	}
@@ -104,9 +110,6 @@ func TestAggregatedDiscovery(t *testing.T) {
 		readAggregated(t, got.body, resources)
 		require.NotEmpty(t, resources)
 		for name, r := range resources {
-			if name == "wire.example.com/v1/widgets" {
-				continue // the recorded one was of another definition
-			}
 			subresources := map[string]apidiscovery.APISubresourceDiscovery{}
 			for _, sub := range want[name].Subresources {
 				subresources[sub.Subresource] = sub

@@ -11,8 +11,8 @@
 // That one speaks plain HTTP on a loopback address and trusts everybody; with Options.Secure it speaks TLS and asks who
 // sends a request. The command in cmd/apiserver runs one by itself, secure unless it is told otherwise.
 //
-// A server serves what kinds.Table lists: what the controllers of a cluster live on, and a custom kind, Widget. For
-// each there are create, get, list, update, patch (JSON, merge, strategic and server-side apply), delete and watch, the
+// A server serves what kinds.Table lists, which is what the controllers of a cluster live on, and what
+// CustomResourceDefinitions define. For each there are create, get, list, update, patch (JSON, merge, strategic and server-side apply), delete and watch, the
 // subresources status, scale, binding, finalize and token where a kind has them, in JSON, YAML (but for watches) and, but for
 // custom kinds, protobuf. Reviews are created only. What it does not offer it refuses.
 //
@@ -82,6 +82,9 @@
 //     (TestHostileRequests)
 //  36. A watch in protobuf tells what one in JSON tells. (TestProtobufWatch, TestRecordedProtobufWatch)
 //  37. A delete answers with the object when something keeps it, and with a Status else. (TestDeleteAnswers)
+//  38. A kind is served once its definition says that it is established, also by a server that was started again, and is
+//     discovered, described and watched like any other. (TestDefinition, TestDefinitionsSurviveRestart,
+//     TestDefinedLater)
 //
 // # Concurrency
 //
@@ -92,5 +95,5 @@
 // A server starts in a tenth of a second, on a free port; [Server.Compact] and
 // [Server.CutConnections] bring about what a client has to survive. Options.Clock moves
 // bookmarks and timeouts. The layers below are packages of their own: etcd, storage, cacher, kinds,
-// registry, and beside it admission and metrics.
+// structural, crd, registry, and beside it admission and metrics.
 package apiserver

@@ -75,7 +75,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if !ok || !s.serves(p) {
 		return errNoPath
 	}
-	k, ok := s.options.Kinds.Find(p.group, p.version, p.resource)
+	k, ok := s.kinds().Find(p.group, p.version, p.resource)
 	if !ok || p.subresource != "" && !hasSubresource(k, p.subresource) ||
 		k.Namespaced && p.name != "" && p.namespace == "" || !k.Namespaced && p.namespace != "" {
 		return errNoResource()
@@ -83,6 +83,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	t := registry.Target{Kind: k, Namespace: p.namespace, Name: p.name, Subresource: p.subresource}
 	if _, err := viewOf(r, formsOf(t.Shown())...); err != nil {
 		return err
+	}
+	if k.Warning != "" {
+		warn(w, []string{k.Warning})
 	}
 	o, err := listOptions(r, p)
 	if err != nil {
@@ -101,7 +104,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) serves(p path) bool {
-	for _, gv := range s.options.Kinds.GroupVersions() {
+	for _, gv := range s.kinds().GroupVersions() {
 		if gv.Group == p.group && gv.Version == p.version {
 			return true
 		}

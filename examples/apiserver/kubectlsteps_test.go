@@ -40,7 +40,9 @@ func manifest(name, value string) string {
 
 func kubectlSteps() []step {
 	var all []step
-	for _, steps := range [][]step{readSteps(), writeSteps(), changeSteps(), createSteps(), quotaSteps(), watchSteps(), deleteSteps()} {
+	for _, steps := range [][]step{
+		readSteps(), writeSteps(), changeSteps(), createSteps(), quotaSteps(), definitionSteps(), watchSteps(), deleteSteps(),
+	} {
 		all = append(all, steps...)
 	}
 	return all
@@ -89,6 +91,21 @@ func writeSteps() []step {
 		{line: "replace --force -f -", stdin: manifest("created", "before"), want: []string{`configmap/created replaced`}},
 		{line: "apply -f - (a custom resource)", stdin: widgetManifest(1), want: []string{`widget.wire.example.com/w2 created`}},
 		{line: "apply -f - (a custom resource, a change)", stdin: widgetManifest(2), want: []string{`widget.wire.example.com/w2 configured`}},
+	}
+}
+
+// definitionSteps define a kind, use it and take it away.
+func definitionSteps() []step {
+	return []step{
+		{line: "apply -f - (a definition)", stdin: gadget(`{"type":"object","description":"What it is.","properties":{"size":{"type":"integer","description":"How large."}}}`,
+			`,"additionalPrinterColumns":[{"name":"Size","type":"integer","jsonPath":".spec.size"}]`),
+			want: []string{`customresourcedefinition.apiextensions.k8s.io/gadgets.test.example.com created`}},
+		{line: "wait --for=condition=established crd/gadgets.test.example.com", want: []string{`gadgets.test.example.com condition met`}},
+		{line: "get crd", want: []string{`NAME +CREATED AT\n`, `gadgets.test.example.com +\d{4}-`}},
+		{line: "apply -f - (an object of it)", stdin: gadgetOf("g1", `{"size":7}`), want: []string{`gadget.test.example.com/g1 created`}},
+		{line: "explain gadget.spec", want: []string{`What it is.`, `(?m)^  size\t<integer>$`, `How large.`}},
+		{line: "get gadgets", want: []string{`NAME +SIZE\ng1 +7\n`}},
+		{line: "delete crd gadgets.test.example.com", want: []string{`"gadgets.test.example.com" deleted`}},
 	}
 }
 

@@ -59,7 +59,7 @@ func aborted(err error) error {
 // encodeList writes a list in the order of fields that its kind has: a custom one's metadata
 // comes after the items, and always has a continue.
 func encodeList(to io.Writer, k *kinds.Kind, list registry.List) error {
-	version, kind := k.GroupVersionKind().GroupVersion().String(), k.Kind+"List"
+	version, kind := k.GroupVersionKind().GroupVersion().String(), k.ListName()
 	var whole []byte
 	var err error
 	if k.Custom {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 )
 
 func TestMain(m *testing.M) {
@@ -37,6 +38,9 @@ type api struct {
 
 func newAPI(t testing.TB, o apiserver.Options) *api {
 	t.Helper()
+	if o.Definitions == nil {
+		o.Definitions = []*crd.Definition{crd.Widgets()}
+	}
 	server, err := apiserver.Start(t.Context(), o)
 	require.NoError(t, err)
 	transport := &http.Transport{}

@@ -138,7 +138,7 @@ func (s *Server) named(r *http.Request) metrics.Labels {
 		}
 		return l
 	}
-	k, ok := s.options.Kinds.Find(a.Group, a.Version, a.Resource)
+	k, ok := s.kinds().Find(a.Group, a.Version, a.Resource)
 	if !ok || a.Subresource != "" && !hasSubresource(k, a.Subresource) {
 		l.Resource = metrics.Other
 		return l

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/openapi"
 )
 
@@ -24,12 +27,12 @@ type described struct {
 
 func (d described) url(name string) string { return openapiPath + "/" + name + "?hash=" + d.hash }
 
-// describe makes all descriptions, by name. It takes a moment, and is done when they are first asked
-// for.
-func (s *Server) describe() (map[string]described, error) {
+// describe makes the descriptions of some groups and versions, by name. It takes a moment, and is done when they are
+// first asked for.
+func describe(table kinds.Kinds, gvs []schema.GroupVersion) (map[string]described, error) {
 	all := make(map[string]described)
-	for _, gv := range s.options.Kinds.GroupVersions() {
-		data, err := openapi.Document(s.options.Kinds, gv)
+	for _, gv := range gvs {
+		data, err := openapi.Document(table, gv)
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +46,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet {
 		return errMethod()
 	}
-	all, err := s.descriptions()
+	all, err := s.table.Load().descriptions()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
@@ -32,9 +33,11 @@ type Options struct {
 	// Cache are the options of the caches that lists and watches are served from, but for Stamp. Defaults to those
 	// of its zero value.
 	Cache cacher.Options
-	// Kinds are the kinds to serve; Namespaces must be among them for the others to be created.
-	// Defaults to kinds.Table().
+	// Kinds are the kinds to serve; Namespaces must be among them for the others to be created, and the kind of
+	// package crd for those to be served that clients define. Defaults to kinds.Table() and that one.
 	Kinds kinds.Kinds
+	// Definitions of custom kinds are created at the start when they are not there. Defaults to none.
+	Definitions []*crd.Definition
 	// Namespaces are created at the start when they are not there. Defaults to "default".
 	Namespaces []string
 
@@ -86,7 +89,7 @@ func (o Options) withDefaults() Options {
 		o.Address = "127.0.0.1:0"
 	}
 	if o.Kinds == nil {
-		o.Kinds = kinds.Table()
+		o.Kinds = append(kinds.Table(), crd.Kind())
 	}
 	if o.Namespaces == nil {
 		o.Namespaces = []string{"default"}

@@ -39,15 +39,17 @@ type Server struct {
 	cancel, end     context.CancelFunc
 	running         sync.WaitGroup
 	close           func() error
-	// descriptions are those of the kinds in OpenAPI, by name.
-	descriptions func() (map[string]described, error)
-	access       access
+	access          access
 	// authorizer is nil when everything is allowed, authority when no roles are kept.
 	authorizer auth.Authorizer
 	authority  *authority
 	rules      admission.Rules
 	// virtuals are what is created and not stored, by virtualName.
 	virtuals map[string]virtual
+	// table is what is served now.
+	table atomic.Pointer[table]
+	// builtin describes in OpenAPI the kinds that are always served.
+	builtin func() (map[string]described, error)
 
 	mu sync.Mutex
 	// connections are guarded by mu.
@@ -65,7 +67,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	s.metrics = metrics.New(metrics.Options{InFlight: s.inFlight, Caches: s.caches})
 	s.close = sync.OnceValue(s.shutdown)
 	s.virtuals = s.virtualTable()
-	s.descriptions = sync.OnceValues(s.describe)
+	s.builtin = sync.OnceValues(func() (map[string]described, error) { return describe(o.Kinds, o.Kinds.GroupVersions()) })
+	s.publish(nil)
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("apiserver: start: %w", err), s.Close())
 	}
@@ -107,6 +110,16 @@ func (s *Server) start(ctx context.Context) error {
 			return err
 		}
 	}
+	// The context outlives ctx, which is only for the start.
+	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.http = &http.Server{
+		Handler: s, ConnState: s.track, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
+	}
+	s.options.Limits.apply(s.http)
+	if err := s.serveDefined(ctx); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", s.options.Address)
 	if err != nil {
 		return err
@@ -115,13 +128,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	// The context outlives ctx, which is only for the start.
-	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	s.http = &http.Server{
-		Handler: s, ConnState: s.track, TLSConfig: config, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
-	}
-	s.options.Limits.apply(s.http)
+	s.http.TLSConfig = config
 	serve := s.http.Serve
 	if config != nil {
 		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }

@@ -31,10 +31,11 @@ func TestCreate(t *testing.T) {
 	require.Equal(t, made, a.must("GET", configMaps+"/a", ""))
 
 	require.Equal(t, int64(1), a.must("POST", pods, pod("a", "")).Metadata.Generation)
-	created := a.must("POST", widgets, widget("a", `,"status":{"phase":"Ready"},"n":12345678901234567`))
+	created := a.must("POST", widgets, widget("a", `,"status":{"phase":"Ready"}`))
+	a.must("POST", widgets, strings.Replace(widget("n", ""), `"size":1`, `"size":1,"replicas":12345678901234567`, 1))
 	require.Nil(t, created.Status)
 	require.Equal(t, map[string]any{"size": 1.0, "color": "blue"}, created.Spec)
-	require.Contains(t, a.do("GET", widgets+"/a", "").body, `"n":12345678901234567`, "integers are kept exactly")
+	require.Contains(t, a.do("GET", widgets+"/n", "").body, `"replicas":12345678901234567`, "integers are kept exactly")
 
 	for body, code := range map[string]int{
 		configMap("x", `,"namespace":"other"`): 400,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 	"github.com/seed3bce33ad/listwatch/fakes"
 )
 
@@ -66,7 +67,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 func (w *world) start() {
 	w.t.Helper()
 	server, err := apiserver.Start(w.t.Context(), apiserver.Options{
-		Dir: w.dir, Namespaces: namespaces, BookmarkEvery: 100 * time.Millisecond, FutureWait: 200 * time.Millisecond,
+		Definitions: []*crd.Definition{crd.Widgets()},
+		Dir:         w.dir, Namespaces: namespaces, BookmarkEvery: 100 * time.Millisecond, FutureWait: 200 * time.Millisecond,
 	})
 	require.NoError(w.t, err)
 	url := server.URL()

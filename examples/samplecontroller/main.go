@@ -32,7 +32,7 @@ func main() {
 // start runs the controller against a server, and with neither argument against one of its own.
 func start(ctx context.Context, server, kubeconfig string) (err error) {
 	if server == "" && kubeconfig == "" {
-		own, startErr := apiserver.Start(ctx, apiserver.Options{})
+		own, startErr := apiserver.Start(ctx, apiserver.Options{Definitions: definitions()})
 		if startErr != nil {
 			return startErr
 		}

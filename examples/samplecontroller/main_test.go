@@ -40,7 +40,7 @@ type view[T listwatch.Object] chan informer.Change[T]
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	server, err := apiserver.Start(t.Context(), apiserver.Options{})
+	server, err := apiserver.Start(t.Context(), apiserver.Options{Definitions: definitions()})
 	require.NoError(t, err)
 	config := &clientrest.Config{Host: server.URL()}
 	client := &http.Client{Transport: &http.Transport{}}
@@ -210,7 +210,7 @@ current-context: x
 
 // The three lines that lead from a kubeconfig file to a source.
 func TestKubeconfig(t *testing.T) {
-	server, err := apiserver.Start(t.Context(), apiserver.Options{})
+	server, err := apiserver.Start(t.Context(), apiserver.Options{Definitions: definitions()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 
@@ -235,7 +235,7 @@ func TestKubeconfig(t *testing.T) {
 }
 
 func TestStart(t *testing.T) {
-	server, err := apiserver.Start(t.Context(), apiserver.Options{})
+	server, err := apiserver.Start(t.Context(), apiserver.Options{Definitions: definitions()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Close()) }()
 	for name, args := range map[string][2]string{

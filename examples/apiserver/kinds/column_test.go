@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
@@ -53,7 +55,7 @@ func TestRecordedTables(t *testing.T) {
 	}
 	tables["widgets"] = tables["customresource"]
 	delete(tables, "customresource")
-	for _, k := range kinds.Table() {
+	for _, k := range append(kinds.Table(), widgets(t)) {
 		if k.Virtual {
 			continue // nobody lists what is not stored
 		}
@@ -124,10 +126,13 @@ func TestPodStatus(t *testing.T) {
 }
 
 func TestCustomColumn(t *testing.T) {
-	_, err := kinds.CustomColumn("a", "string", ".spec[")
+	column := func(kind, path string) ([]kinds.Column, error) {
+		return kinds.CustomColumns([]apiextensionsv1.CustomResourceColumnDefinition{{Name: "a", Type: kind, JSONPath: path}})
+	}
+	_, err := column("string", ".spec[")
 	require.Error(t, err)
-	o, err := kinds.Widgets().Decode([]byte(`{"kind":"Widget","spec":{"s":" x ","n":3,"at":"2026-11-30T07:00:00Z","m":{"a":1}}}`))
-	require.NoError(t, err)
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"s": " x ", "n": int64(3), "at": "2026-11-30T07:00:00Z", "m": map[string]any{"a": int64(1)}}}}
 	now := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		kind, path string
@@ -136,8 +141,12 @@ func TestCustomColumn(t *testing.T) {
 		{"string", ".spec.s", "x"}, {"string", ".spec.n", nil}, {"integer", ".spec.n", int64(3)},
 		{"date", ".spec.at", "60m"}, {"date", ".spec.s", "<invalid>"}, {"date", ".spec.none", nil}, {"string", ".a.b.c", nil},
 	} {
-		column, err := kinds.CustomColumn("a", c.kind, c.path)
+		columns, err := column(c.kind, c.path)
 		require.NoError(t, err)
-		require.Equal(t, c.want, column.Cell(o, now), c.path)
+		require.Equal(t, c.want, columns[1].Cell(o, now), c.path)
 	}
+	columns, err := kinds.CustomColumns(nil)
+	require.NoError(t, err)
+	o.SetCreationTimestamp(metav1.NewTime(now.Add(-time.Hour)))
+	require.Equal(t, "60m", columns[1].Cell(o, now), "the age when there is no column")
 }

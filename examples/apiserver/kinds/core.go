@@ -111,7 +111,7 @@ func ReplicationControllers() *Kind {
 			return map[string]string{"status.replicas": strconv.Itoa(int(c.Status.Replicas))}
 		}),
 		Scale: of(func(c *corev1.ReplicationController) Scale {
-			return Scale{&c.Spec.Replicas, c.Status.Replicas, &metav1.LabelSelector{MatchLabels: c.Spec.Selector}}
+			return scaleOf(&c.Spec.Replicas, c.Status.Replicas, &metav1.LabelSelector{MatchLabels: c.Spec.Selector})
 		}),
 	})
 }

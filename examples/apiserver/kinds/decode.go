@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	kjson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/kubernetes/scheme"
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -66,7 +65,15 @@ func (k *Kind) DecodeForm(form string, data []byte) (o Object, problems []error,
 		return nil, nil, fmt.Errorf("%s in version %q cannot be handled as a %s: %w", k.Kind, k.Version, k.Kind, err)
 	}
 	k.Tidy(o)
-	return o, append(problems, strict...), nil
+	problems = append(problems, strict...)
+	if k.Prune != nil {
+		unknown, err := k.Prune(o)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s in version %q cannot be handled as a %s: %w", k.Kind, k.Version, k.Kind, err)
+		}
+		problems = append(problems, unknown...)
+	}
+	return o, problems, nil
 }
 
 // checkHead refuses what is of another kind.
@@ -95,7 +102,7 @@ func (k *Kind) decodeProtobuf(data []byte) (Object, error) {
 		return nil, ErrForm
 	}
 	want := k.GroupVersionKind()
-	o, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, &want, nil)
+	o, _, err := protobuf.NewSerializer(k.Knows(), k.Knows()).Decode(data, &want, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +122,7 @@ func (k *Kind) EncodeProtobuf(o runtime.Object) ([]byte, error) {
 		return nil, ErrForm
 	}
 	var buffer bytes.Buffer
-	err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(o, &buffer)
+	err := protobuf.NewSerializer(k.Knows(), k.Knows()).Encode(o, &buffer)
 	return buffer.Bytes(), err
 }
 
@@ -123,7 +130,7 @@ func (k *Kind) EncodeProtobuf(o runtime.Object) ([]byte, error) {
 func (k *Kind) List(objects []Object, m metav1.ListMeta) (runtime.Object, error) {
 	gvk := k.GroupVersionKind()
 	gvk.Kind += "List"
-	list, err := scheme.Scheme.New(gvk)
+	list, err := k.Knows().New(gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +160,9 @@ func (k *Kind) DecodeStored(data []byte, version string) (Object, error) {
 		return nil, fmt.Errorf("stored %s: %w", k.Resource, err)
 	}
 	k.Tidy(o)
+	if k.Recast != nil {
+		k.Recast(o)
+	}
 	o.SetResourceVersion(version)
 	return o, nil
 }

@@ -23,7 +23,7 @@ func Deployments() *Kind {
 		Default: on(defaultDeployment), Check: of(checkDeployment), Spec: specOf,
 		CheckUpdate: fixed(spec("selector"), func(d *appsv1.Deployment) any { return d.Spec.Selector }),
 		Scale: of(func(d *appsv1.Deployment) Scale {
-			return Scale{&d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector}
+			return scaleOf(&d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector)
 		}),
 	})
 }
@@ -39,7 +39,7 @@ func ReplicaSets() *Kind {
 			return map[string]string{"status.replicas": strconv.Itoa(int(r.Status.Replicas))}
 		}),
 		Scale: of(func(r *appsv1.ReplicaSet) Scale {
-			return Scale{&r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector}
+			return scaleOf(&r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector)
 		}),
 	})
 }

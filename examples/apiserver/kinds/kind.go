@@ -25,6 +25,7 @@ package kinds
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -35,6 +36,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes/scheme"
+	openapi "k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // Object is what the server handles: a pointer to a Kubernetes API type, or an
@@ -49,6 +52,8 @@ type Object interface {
 type Kind struct {
 	// Group, Version and Kind name the type; Group is "" for the core group.
 	Group, Version, Kind string
+	// ListKind is the name of a list of objects. "": Kind with "List" behind.
+	ListKind string
 	// Resource is the name in paths, such as "pods"; Singular is for people.
 	Resource, Singular string
 	// ShortNames and Categories are for command lines.
@@ -59,6 +64,16 @@ type Kind struct {
 	Custom bool
 	// Virtual objects are created and answered, and never stored: reviews.
 	Virtual bool
+	// Versions are those that objects of a custom kind may have been written in, and Stored is the
+	// one in which they are stored. None: Version alone.
+	Versions []string
+	Stored   string
+	// Served is done when the kind is served no more, or in another form. Nil: never.
+	Served context.Context
+	// Closed reports whether objects can be created no more. Nil: they can.
+	Closed func() bool
+	// Warning is told to all who ask for the kind. "": nothing.
+	Warning string
 
 	// CreateOnUpdate says that an update of what is not there creates it.
 	CreateOnUpdate bool
@@ -67,6 +82,11 @@ type Kind struct {
 
 	// New returns an empty object. Nil: an unstructured one.
 	New func() Object
+	// Scheme knows the Go type and its list. Nil: that of client-go.
+	Scheme *runtime.Scheme
+	// Schema describes the objects of a custom kind; the result is the caller's. Nil: nobody knows more
+	// than their metadata.
+	Schema func() *openapi.Schema
 	// Types knows the structure of the kind, by which fields get owners. Nil: that of the Go
 	// type, or what can be guessed of a custom kind.
 	Types managedfields.TypeConverter
@@ -75,6 +95,12 @@ type Kind struct {
 	// Name finds what is wrong with a name, or with the beginning of a generated one. Nil: it
 	// must be a DNS subdomain.
 	Name func(name string, prefix bool) []string
+	// Prune takes away what the kind has no place for in what a client sent, and tells it as problems;
+	// the error is about what cannot be read. Nil: nothing.
+	Prune func(Object) (problems []error, err error)
+	// Recast makes what the kind is now of an object that may have been stored under another
+	// definition of it. Nil: there was none.
+	Recast func(Object)
 	// Default fills in what a client may leave out; it is then as if the client had said so.
 	// Nil: nothing.
 	Default func(Object)
@@ -88,6 +114,8 @@ type Kind struct {
 	// Claims returns what the object has that no other object of any kind may have at the same time, such as
 	// addresses, as keys. Nil: nothing.
 	Claims func(Object) []string
+	// Recheck finds what is wrong beside the metadata with next in place of old. Nil: what Check and CheckUpdate find.
+	Recheck func(next, old Object) field.ErrorList
 	// Spec returns the part whose change makes a new generation. Nil: no generation is kept.
 	Spec func(Object) any
 	// CopyStatus copies the status; it is then written by a subresource alone. Nil: the kind
@@ -101,6 +129,8 @@ type Kind struct {
 	RowConditions func(Object) []metav1.TableRowCondition
 	// Scale returns how many copies an object asks for. Nil: the kind has no scale subresource.
 	Scale func(Object) Scale
+	// ScalePath are the names that lead to the field for the number that is wanted. Nil: spec.replicas.
+	ScalePath []string
 	// Holds reports whether something beside finalizers and grace keeps an object that is to be
 	// deleted. Nil: nothing does.
 	Holds func(Object) bool
@@ -114,18 +144,33 @@ type Kind struct {
 
 // Scale is what the scale subresource shows of an object.
 type Scale struct {
-	// Replicas points to the field for the number that is wanted.
-	Replicas **int32
+	// Replicas is the number that is wanted. It is nil when the object doesn't say.
+	Replicas *int32
+	// Set changes that number in the object.
+	Set func(int32)
 	// Current is the number that there is.
 	Current int32
-	// Selector selects the copies. It may be nil.
-	Selector *metav1.LabelSelector
+	// Selector selects the copies. It may be empty.
+	Selector string
 }
 
-// Verbs returns what can be done with objects of the kind, sorted.
+// scaleOf is the scale of an object of a Go type.
+func scaleOf(wanted **int32, current int32, selector *metav1.LabelSelector) Scale {
+	s := Scale{Replicas: *wanted, Set: func(n int32) { *wanted = &n }, Current: current}
+	if parsed, err := metav1.LabelSelectorAsSelector(selector); err == nil && selector != nil {
+		s.Selector = parsed.String()
+	}
+	return s
+}
+
+// Verbs returns what can be done with objects of the kind, in the order of the API: sorted, but for
+// custom kinds.
 func (k *Kind) Verbs() []string {
-	if k.Virtual {
+	switch {
+	case k.Virtual:
 		return []string{"create"}
+	case k.Custom:
+		return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	}
 	verbs := []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	if k.NoDeleteCollection {
@@ -144,7 +189,7 @@ type Subresource struct {
 	Verbs []string
 }
 
-// Subresources returns what the kind has, sorted by name.
+// Subresources returns what the kind has, sorted by name but for custom kinds.
 func (k *Kind) Subresources() []Subresource {
 	var all []Subresource
 	if k.Group == "" && k.Resource == "pods" {
@@ -163,6 +208,9 @@ func (k *Kind) Subresources() []Subresource {
 	if k.Group == "" && k.Resource == "serviceaccounts" {
 		all = append(all, Subresource{"token", TokenRequests().GroupVersionKind(), []string{"create"}})
 	}
+	if k.Custom {
+		slices.Reverse(all)
+	}
 	return all
 }
 
@@ -174,6 +222,22 @@ func (k *Kind) GroupResource() schema.GroupResource {
 // GroupVersionKind returns the name of the type.
 func (k *Kind) GroupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}
+
+// ListName returns the name of a list of objects.
+func (k *Kind) ListName() string {
+	if k.ListKind == "" {
+		return k.Kind + "List"
+	}
+	return k.ListKind
+}
+
+// Knows returns what knows the Go type of the kind.
+func (k *Kind) Knows() *runtime.Scheme {
+	if k.Scheme == nil {
+		return scheme.Scheme
+	}
+	return k.Scheme
 }
 
 // Empty returns an object without contents. When named is true it carries its kind.
@@ -188,11 +252,16 @@ func (k *Kind) Empty(named bool) Object {
 	return o
 }
 
-// EncodeStored writes an object as it is stored: without its version.
+// EncodeStored writes an object as it is stored: without its version, and in the version of the
+// kind that is stored.
 func (k *Kind) EncodeStored(o Object) ([]byte, error) {
 	version := o.GetResourceVersion()
 	o.SetResourceVersion("")
 	defer o.SetResourceVersion(version)
+	if k.Stored != "" && k.Stored != k.Version {
+		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: k.Group, Version: k.Stored, Kind: k.Kind})
+		defer o.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind())
+	}
 	return k.EncodeItem(o)
 }
 

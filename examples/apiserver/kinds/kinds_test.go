@@ -14,10 +14,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// widgets returns the row of a custom kind.
+func widgets(t *testing.T) *kinds.Kind {
+	t.Helper()
+	rows, err := crd.Rows(crd.Widgets())
+	require.NoError(t, err)
+	return rows[0]
+}
 
 // recorded returns the items of a recorded list.
 func recorded(t *testing.T, name string) []json.RawMessage {
@@ -36,7 +45,7 @@ func TestRecordedObjectsAreStable(t *testing.T) {
 		"list-nodes.json":          kinds.Nodes(),
 		"list-configmaps.json":     kinds.ConfigMaps(),
 		"list-namespaces.json":     kinds.Namespaces(),
-		"list-customresource.json": kinds.Widgets(),
+		"list-customresource.json": widgets(t),
 	} {
 		for _, item := range recorded(t, file) {
 			var head struct{ Metadata metav1.ObjectMeta }
@@ -59,7 +68,7 @@ func TestRecordedObjectsAreStable(t *testing.T) {
 }
 
 func TestEncodeNamesTheKind(t *testing.T) {
-	for _, kind := range kinds.Table() {
+	for _, kind := range append(kinds.Table(), widgets(t)) {
 		o, err := kind.Decode(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"name":"a"}}`,
 			kind.Kind, kind.GroupVersionKind().GroupVersion()))
 		require.NoError(t, err)
@@ -83,9 +92,9 @@ func TestDecodeRefuses(t *testing.T) {
 		_, err := kinds.ConfigMaps().Decode([]byte(body))
 		require.ErrorContains(t, err, message)
 	}
-	_, err := kinds.Widgets().Decode([]byte(`{"metadata":{"name":"a"}}`))
+	_, err := widgets(t).Decode([]byte(`{"metadata":{"name":"a"}}`))
 	require.ErrorContains(t, err, "Object 'Kind' is missing")
-	_, err = kinds.Widgets().DecodeStored([]byte(`no`), "1")
+	_, err = widgets(t).DecodeStored([]byte(`no`), "1")
 	require.ErrorContains(t, err, "stored widgets")
 }
 
@@ -100,7 +109,7 @@ func TestWidgetChecks(t *testing.T) {
 		`{"size":1,"color":"pink"}`:    `supported values: "red", "green", "blue"`,
 		`null`:                         "spec: Required value",
 	} {
-		kind := kinds.Widgets()
+		kind := widgets(t)
 		o, err := kind.Decode([]byte(`{"kind":"Widget","apiVersion":"wire.example.com/v1","metadata":{"name":"a","namespace":"b"},"spec":` + spec + `}`))
 		require.NoError(t, err)
 		kind.Default(o)
@@ -140,16 +149,16 @@ func TestGrace(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	table := kinds.Table()
-	require.Contains(t, table.GroupVersions(), schema.GroupVersion{Group: "wire.example.com", Version: "v1"})
+	require.Contains(t, table.GroupVersions(), schema.GroupVersion{Group: "apps", Version: "v1"})
 	for _, k := range table {
 		found, ok := table.Find(k.Group, k.Version, k.Resource)
 		require.True(t, ok && found == k, k.Resource)
 		require.Equal(t, strings.ToLower(k.Kind), k.Singular)
 	}
-	kind, ok := table.Find("wire.example.com", "v1", "widgets")
+	kind, ok := table.Find("apps", "v1", "deployments")
 	require.True(t, ok)
-	require.Equal(t, "Widget", kind.Kind)
-	_, ok = table.Find("", "v1", "widgets")
+	require.Equal(t, "Deployment", kind.Kind)
+	_, ok = table.Find("", "v1", "deployments")
 	require.False(t, ok)
 }
 
@@ -170,6 +179,7 @@ func ExampleKinds() {
 		fmt.Println(gv)
 	}
 	// Output:
+	// v1
 	// apps/v1
 	// authentication.k8s.io/v1
 	// autoscaling/v2
@@ -177,8 +187,6 @@ func ExampleKinds() {
 	// coordination.k8s.io/v1
 	// discovery.k8s.io/v1
 	// rbac.authorization.k8s.io/v1
-	// v1
-	// wire.example.com/v1
 }
 
 // A status is copied without anything else, and what may be left out is filled in.
@@ -196,7 +204,7 @@ func TestStatusAndDefaults(t *testing.T) {
 			`{"metadata":{"labels":{"kubernetes.io/metadata.name":""}},"spec":{},"status":{}}`},
 		{kinds.Nodes(), `{"metadata":{"name":"a"},"spec":{"podCIDR":"x"},"status":{"capacity":{"cpu":"8"}}}`,
 			`{"metadata":{},"spec":{},"status":{"capacity":{"cpu":"8"}}}`, ""},
-		{kinds.Widgets(), `{"kind":"Widget","apiVersion":"wire.example.com/v1","spec":{"size":1},"status":{"phase":"Ready"}}`,
+		{widgets(t), `{"kind":"Widget","apiVersion":"wire.example.com/v1","spec":{"size":1},"status":{"phase":"Ready"}}`,
 			`{"apiVersion":"wire.example.com/v1","kind":"Widget","status":{"phase":"Ready"}}`,
 			`{"apiVersion":"wire.example.com/v1","kind":"Widget"}`},
 	} {
@@ -245,9 +253,9 @@ func TestSpecEqual(t *testing.T) {
 	require.True(t, pods.SpecEqual(a, decode(pods, `{"spec":{}}`)), "an empty list and none are stored alike")
 	require.False(t, pods.SpecEqual(a, decode(pods, `{"spec":{"nodeName":"n"}}`)))
 	widget := `{"kind":"Widget","apiVersion":"wire.example.com/v1","spec":{"size":1},"status":{"phase":"Ready"}%s}`
-	w := decode(kinds.Widgets(), fmt.Sprintf(widget, ""))
-	require.True(t, kinds.Widgets().SpecEqual(w, decode(kinds.Widgets(), strings.Replace(fmt.Sprintf(widget, ""), "Ready", "Bad", 1))))
-	require.False(t, kinds.Widgets().SpecEqual(w, decode(kinds.Widgets(), fmt.Sprintf(widget, `,"extra":1`))), "everything else counts")
+	w := decode(widgets(t), fmt.Sprintf(widget, ""))
+	require.True(t, widgets(t).SpecEqual(w, decode(widgets(t), strings.Replace(fmt.Sprintf(widget, ""), "Ready", "Bad", 1))))
+	require.False(t, widgets(t).SpecEqual(w, decode(widgets(t), strings.Replace(fmt.Sprintf(widget, ""), `"size":1`, `"size":2`, 1))), "everything else counts")
 	require.True(t, kinds.ConfigMaps().SpecEqual(nil, nil), "kinds without generations")
 }
 

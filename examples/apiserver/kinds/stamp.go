@@ -19,14 +19,14 @@ var stampShape = jsonstream.NewShape(jsonstream.Member{Name: "metadata", In: jso
 
 // Stamp returns what [Kind.EncodeItem] makes of an object with that version, out of what
 // [Kind.EncodeStored] or Stamp made of it, in memory of its own. The object is not decoded, unless it has
-// no uid, so most of what could be wrong with data goes unnoticed.
+// no uid or the kind was defined in another way before, so most of what could be wrong with data goes unnoticed.
 func (k *Kind) Stamp(data []byte, version int64) ([]byte, error) {
 	number := make([]byte, 0, 24)
 	number = append(number, '"')
 	number = strconv.AppendInt(number, version, 10)
 	number = append(number, '"')
 	value, err := jsonstream.Head(data, stampShape)
-	if err != nil {
+	if err != nil || k.Recast != nil {
 		return k.stampDecoded(data, version)
 	}
 	if from, to, ok := place(data, value.Field(slotVersion)); ok {

@@ -11,7 +11,7 @@ import (
 
 // What is stamped is what would have been encoded.
 func TestStamp(t *testing.T) {
-	for _, k := range kinds.Table() {
+	for _, k := range append(kinds.Table(), widgets(t)) {
 		for _, uid := range []string{"u-1", ""} {
 			o := k.Empty(false)
 			o.SetName("a")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // Kinds is a table of kinds. The zero value is empty. It is safe for concurrent use as long as
@@ -19,7 +20,7 @@ func Table() Kinds {
 		Deployments(), ReplicaSets(), HorizontalPodAutoscalers(), Jobs(), Leases(), EndpointSlices(),
 		SelfSubjectReviews(), TokenReviews(),
 		LocalSubjectAccessReviews(), SelfSubjectAccessReviews(), SelfSubjectRulesReviews(), SubjectAccessReviews(),
-		ClusterRoleBindings(), ClusterRoles(), RoleBindings(), Roles(), Widgets(),
+		ClusterRoleBindings(), ClusterRoles(), RoleBindings(), Roles(),
 	}
 }
 
@@ -33,7 +34,8 @@ func (t Kinds) Find(group, version, resource string) (*Kind, bool) {
 	return nil, false
 }
 
-// GroupVersions returns the groups and versions of all kinds, sorted.
+// GroupVersions returns the groups and versions of all kinds: by name of the group, then the most
+// mature and newest version first.
 func (t Kinds) GroupVersions() []schema.GroupVersion {
 	var gvs []schema.GroupVersion
 	for _, k := range t {
@@ -41,6 +43,11 @@ func (t Kinds) GroupVersions() []schema.GroupVersion {
 			gvs = append(gvs, gv)
 		}
 	}
-	slices.SortFunc(gvs, func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(gvs, func(a, b schema.GroupVersion) int {
+		if byGroup := strings.Compare(a.Group, b.Group); byGroup != 0 {
+			return byGroup
+		}
+		return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+	})
 	return gvs
 }

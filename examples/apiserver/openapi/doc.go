@@ -5,7 +5,7 @@
 //
 //	document, err := openapi.Document(kinds.Table(), schema.GroupVersion{Version: "v1"})
 //
-// The schemas are made from the Go types of the kinds, by reflection, with the descriptions that
+// The schemas of custom kinds are those of their definitions. The others are made from the Go types of the kinds, by reflection, with the descriptions that
 // the types come with. What only comments in their source say is not in them: enumerations,
 // defaults, and how lists are merged; a field counts as required when it is never left out.
 //
@@ -13,6 +13,7 @@
 //
 //  1. The properties of a schema, their types, references and descriptions are those that the real
 //     server was recorded to give. (TestRecordedSchemas)
+//  2. The schema of a custom kind is the recorded one, whole. (TestRecordedCustomSchemas)
 //
 // # Concurrency
 //

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -42,21 +41,15 @@ func Name(gv schema.GroupVersion) string {
 	return "apis/" + gv.String()
 }
 
-// addKind describes the objects of a kind. Of a custom one only the metadata is known.
+// addKind describes the objects of a kind.
 func (all schemas) addKind(k *kinds.Kind) {
-	var s *spec.Schema
-	if k.New != nil {
-		t := reflect.TypeOf(k.New()).Elem()
-		all.add(t)
-		s = all[nameOf(t)]
-	} else {
-		s = &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
-		all.fields(reflect.TypeFor[metav1.TypeMeta](), s)
-		s.SetProperty("metadata", *all.describe(reflect.TypeFor[metav1.ObjectMeta]()))
-		s.AddExtension("x-kubernetes-preserve-unknown-fields", true)
-		all[k.Group+"."+k.Version+"."+k.Kind] = s
+	if k.New == nil {
+		all.addCustom(k)
+		return
 	}
-	s.AddExtension(groupVersionKind, []any{gvk(k)})
+	t := reflect.TypeOf(k.New()).Elem()
+	all.add(t)
+	all[nameOf(t)].AddExtension(groupVersionKind, []any{gvk(k)})
 }
 
 func gvk(k *kinds.Kind) map[string]any {

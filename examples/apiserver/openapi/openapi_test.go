@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/openapi"
 )
@@ -27,7 +28,9 @@ type document struct {
 
 func read(t *testing.T, gv schema.GroupVersion) document {
 	t.Helper()
-	data, err := openapi.Document(kinds.Table(), gv)
+	custom, err := crd.Rows(crd.Widgets())
+	require.NoError(t, err)
+	data, err := openapi.Document(append(kinds.Table(), custom...), gv)
 	require.NoError(t, err)
 	var d document
 	require.NoError(t, json.Unmarshal(data, &d))
@@ -57,6 +60,19 @@ func TestRecordedSchemas(t *testing.T) {
 			delete(got, "properties")
 			require.Equal(t, known(want), known(got))
 		})
+	}
+}
+
+// What is said of a custom kind is what its definition says.
+func TestRecordedCustomSchemas(t *testing.T) {
+	data, err := os.ReadFile("testdata/widgets.json")
+	require.NoError(t, err)
+	var recorded map[string]map[string]any
+	require.NoError(t, json.Unmarshal(data, &recorded))
+	schemas := read(t, schema.GroupVersion{Group: "wire.example.com", Version: "v1"}).Components.Schemas
+	require.Len(t, recorded, 2)
+	for name, want := range recorded {
+		require.Equal(t, want, schemas[name], name)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/util"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -71,10 +72,26 @@ func (all schemas) fields(t reflect.Type, s *spec.Schema) {
 		}
 		property := all.describe(field.Type)
 		property.Description = doc[name]
+		if t == reflect.TypeFor[metav1.ObjectMeta]() {
+			merged(name, property)
+		}
 		s.SetProperty(name, *property)
 		if !strings.Contains(options, "omit") {
 			s.Required = append(s.Required, name)
 		}
+	}
+}
+
+// merged says how a field of the metadata is merged; managed fields depend on it.
+func merged(name string, property *spec.Schema) {
+	switch name {
+	case "finalizers":
+		property.AddExtension("x-kubernetes-list-type", "set")
+	case "ownerReferences":
+		property.AddExtension("x-kubernetes-list-type", "map")
+		property.AddExtension("x-kubernetes-list-map-keys", []any{"uid"})
+	case "managedFields":
+		property.AddExtension("x-kubernetes-list-type", "atomic")
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
@@ -36,27 +38,40 @@ type caches struct {
 	group   sync.WaitGroup
 
 	mu     sync.Mutex
-	closed bool                     // guarded by mu
-	byRoot map[string]*cacher.Cache // guarded by mu
+	closed bool                       // guarded by mu
+	byKind map[cacheKey]*cacher.Cache // guarded by mu
 }
 
-// cache returns the cache of a kind, and starts it when it is the first to ask.
+// cacheKey names a cache. A kind that is defined anew gets another one.
+type cacheKey struct {
+	root, version string
+	served        context.Context
+}
+
+// cache returns the cache of a kind, and starts it when it is the first to ask. It ends with the kind.
 func (r *Registry) cache(k *kinds.Kind) *cacher.Cache {
-	c := &r.caches
+	c, key := &r.caches, cacheKey{root(k), k.Version, k.Served}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known := c.byRoot[root(k)]; known != nil {
+	if known := c.byKind[key]; known != nil {
 		return known
 	}
 	o := r.options.Cache
 	o.Stamp = k.Stamp
-	made := cacher.New(r.store, root(k), o)
-	if c.byRoot == nil {
-		c.byRoot = make(map[string]*cacher.Cache)
+	made := cacher.New(r.store, key.root, o)
+	if c.byKind == nil {
+		c.byKind = make(map[cacheKey]*cacher.Cache)
 	}
-	c.byRoot[root(k)] = made
+	c.byKind[key] = made
 	if !c.closed {
-		c.group.Go(func() { made.Run(c.running) })
+		c.group.Go(func() {
+			running, cancel := whileServed(c.running, k)
+			defer cancel()
+			made.Run(running)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.byKind, key)
+		})
 	}
 	return made
 }
@@ -65,9 +80,9 @@ func (r *Registry) cache(k *kinds.Kind) *cacher.Cache {
 func (r *Registry) Sizes() map[string]cacher.Size {
 	r.caches.mu.Lock()
 	defer r.caches.mu.Unlock()
-	sizes := make(map[string]cacher.Size, len(r.caches.byRoot))
-	for root, c := range r.caches.byRoot {
-		group, resource, ok := strings.Cut(strings.Trim(root, "/"), "/")
+	sizes := make(map[string]cacher.Size, len(r.caches.byKind))
+	for key, c := range r.caches.byKind {
+		group, resource, ok := strings.Cut(strings.Trim(key.root, "/"), "/")
 		name := group
 		if ok {
 			name = resource + "." + group
@@ -81,7 +96,7 @@ func (r *Registry) Sizes() map[string]cacher.Size {
 // without a cache having to read its collection anew, whatever becomes of its watch.
 func (r *Registry) Advance(ctx context.Context, revision int64) error {
 	r.caches.mu.Lock()
-	all := slices.Collect(maps.Values(r.caches.byRoot))
+	all := slices.Collect(maps.Values(r.caches.byKind))
 	r.caches.mu.Unlock()
 	for _, c := range all {
 		if err := c.WaitFor(ctx, revision); err != nil {
@@ -91,11 +106,32 @@ func (r *Registry) Advance(ctx context.Context, revision int64) error {
 	return nil
 }
 
+// whileServed returns a context that is done with ctx, or when the kind is served no more.
+func whileServed(ctx context.Context, k *kinds.Kind) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if k.Served == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(k.Served, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Settle waits until the caches of a kind have reached the present.
+func (r *Registry) Settle(ctx context.Context, k *kinds.Kind) error {
+	r.caches.mu.Lock()
+	c := r.caches.byKind[cacheKey{root(k), k.Version, k.Served}]
+	r.caches.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	return c.Fresh(ctx)
+}
+
 // Forget has watches refused that start before a revision of the store. Running ones are not disturbed.
 func (r *Registry) Forget(revision int64) {
 	r.caches.mu.Lock()
 	defer r.caches.mu.Unlock()
-	for _, c := range r.caches.byRoot {
+	for _, c := range r.caches.byKind {
 		c.Forget(revision)
 	}
 }
@@ -109,8 +145,18 @@ func (r *Registry) Close() {
 	r.caches.group.Wait()
 }
 
-// reach waits until the cache can answer a read of that version: "" means the present, "0" any.
-func (r *Registry) reach(ctx context.Context, c *cacher.Cache, version string) error {
+// reach waits until the cache of a kind can answer a read of that version: "" means the present, "0" any.
+func (r *Registry) reach(ctx context.Context, k *kinds.Kind, version string) error {
+	reading, cancel := whileServed(ctx, k)
+	defer cancel()
+	err := r.reachServed(reading, r.cache(k), version)
+	if err != nil && k.Served != nil && k.Served.Err() != nil {
+		return apierrors.NewTooManyRequests("storage is (re)initializing", 1)
+	}
+	return err
+}
+
+func (r *Registry) reachServed(ctx context.Context, c *cacher.Cache, version string) error {
 	if version == "" {
 		return c.Fresh(ctx)
 	}

@@ -39,6 +39,11 @@ func (r *Registry) Create(ctx context.Context, t Target, o kinds.Object, options
 
 // createOwned creates an object whose fields have their owners.
 func (r *Registry) createOwned(ctx context.Context, t Target, o kinds.Object, dryRun bool) (kinds.Object, error) {
+	if t.Kind.Closed != nil && t.Kind.Closed() {
+		err := apierrors.NewMethodNotSupported(t.Kind.GroupResource(), "create")
+		err.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
+		return nil, err
+	}
 	if err := t.placeNamespace(o); err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func (r *Registry) listAt(ctx context.Context, k *kinds.Kind, o metav1.ListOptio
 	if o.Continue != "" {
 		at, err := continueAt(o)
 		if err == nil && at.Revision == 0 {
-			err = r.cache(k).Fresh(ctx)
+			err = r.reach(ctx, k, "")
 		}
 		return at, err
 	}
@@ -93,7 +93,7 @@ func (r *Registry) listAt(ctx context.Context, k *kinds.Kind, o metav1.ListOptio
 		at.Revision = revision
 		return at, r.waitFor(ctx, revision)
 	}
-	return at, r.reach(ctx, r.cache(k), o.ResourceVersion)
+	return at, r.reach(ctx, k, o.ResourceVersion)
 }
 
 func continueAt(o metav1.ListOptions) (storage.ListOptions, error) {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,7 +61,7 @@ func newOwners(k *kinds.Kind, subresource string) (*managedfields.FieldManager, 
 	case k.CopyStatus != nil && subresource == "":
 		reset[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
 	}
-	types, objects := k.Types, objectsOf{scheme.Scheme, k}
+	types, objects := k.Types, objectsOf{k.Knows(), k}
 	if k.Custom {
 		if types == nil {
 			types = guessedTypes()
@@ -73,7 +74,7 @@ func newOwners(k *kinds.Kind, subresource string) (*managedfields.FieldManager, 
 	return managedfields.NewDefaultFieldManager(types, objects, objects, objects, gvk, gvk.GroupVersion(), subresource, reset)
 }
 
-// objectsOf makes, completes and converts objects of a kind, which has one version.
+// objectsOf makes, completes and converts objects of a kind.
 type objectsOf struct {
 	runtime.ObjectConvertor
 	kind *kinds.Kind
@@ -91,11 +92,23 @@ func (o objectsOf) Default(object runtime.Object) {
 	}
 }
 
-// ConvertToVersion returns the object itself when its kind has no Go type.
+// ConvertToVersion returns the object itself, named anew, when its kind has no Go type. A version
+// that the kind has not is not known.
 func (o objectsOf) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
-	if u, ok := in.(*unstructured.Unstructured); ok && o.kind.Custom {
-		u.SetGroupVersionKind(o.kind.GroupVersionKind())
-		return u, nil
+	u, ok := in.(*unstructured.Unstructured)
+	if !ok || !o.kind.Custom {
+		return o.ObjectConvertor.ConvertToVersion(in, gv)
 	}
-	return o.ObjectConvertor.ConvertToVersion(in, gv)
+	gvk := o.kind.GroupVersionKind()
+	if asked, ok := gv.(schema.GroupVersion); ok {
+		gvk = asked.WithKind(gvk.Kind)
+	}
+	if gvk.Group != o.kind.Group || gvk.Version != o.kind.Version && !slices.Contains(o.kind.Versions, gvk.Version) {
+		return nil, runtime.NewNotRegisteredErrForKind("the definition of "+o.kind.Resource, gvk)
+	}
+	if gvk != u.GroupVersionKind() {
+		u = u.DeepCopy()
+		u.SetGroupVersionKind(gvk)
+	}
+	return u, nil
 }

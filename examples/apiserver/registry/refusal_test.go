@@ -94,11 +94,11 @@ func TestUpdateRefuses(t *testing.T) {
 			"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": int64(1)},
 		}}
 	}
-	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget(), metav1.UpdateOptions{})
+	_, err = r.Update(t.Context(), on(widgets(t), "w"), widget(), metav1.UpdateOptions{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
-	_, err = r.Create(t.Context(), on(kinds.Widgets(), ""), widget(), metav1.CreateOptions{})
+	_, err = r.Create(t.Context(), on(widgets(t), ""), widget(), metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = r.Update(t.Context(), on(kinds.Widgets(), "w"), widget(), metav1.UpdateOptions{})
+	_, err = r.Update(t.Context(), on(widgets(t), "w"), widget(), metav1.UpdateOptions{})
 	require.Equal(t, int32(422), code(t, err), "a custom kind's update must say its version")
 }
 

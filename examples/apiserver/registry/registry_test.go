@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
@@ -163,13 +164,21 @@ func TestFailuresOfTheStore(t *testing.T) {
 	}
 }
 
+// widgets returns the row of a custom kind.
+func widgets(t *testing.T) *kinds.Kind {
+	t.Helper()
+	rows, err := crd.Rows(crd.Widgets())
+	require.NoError(t, err)
+	return rows[0]
+}
+
 func second[T any](_ T, err error) error { return err }
 
 var errEnough = errors.New("enough")
 
 func TestWatchByWidget(t *testing.T) {
 	r, _ := newRegistry(t)
-	kind := kinds.Widgets()
+	kind := widgets(t)
 	start, err := r.List(t.Context(), on(kind, ""), metav1.ListOptions{})
 	require.NoError(t, err)
 	yes := true

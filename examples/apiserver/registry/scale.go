@@ -31,13 +31,10 @@ func (t Target) show(o kinds.Object) kinds.Object {
 			Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 			CreationTimestamp: o.GetCreationTimestamp(),
 		},
-		Status: autoscalingv1.ScaleStatus{Replicas: shown.Current},
+		Status: autoscalingv1.ScaleStatus{Replicas: shown.Current, Selector: shown.Selector},
 	}
-	if *shown.Replicas != nil {
-		scale.Spec.Replicas = **shown.Replicas
-	}
-	if selector, err := metav1.LabelSelectorAsSelector(shown.Selector); err == nil && shown.Selector != nil {
-		scale.Status.Selector = selector.String()
+	if shown.Replicas != nil {
+		scale.Spec.Replicas = *shown.Replicas
 	}
 	return scale
 }
@@ -49,7 +46,7 @@ func (t Target) wanted(v view, w write, old kinds.Object) (kinds.Object, error) 
 	}
 	gv := t.Kind.GroupVersionKind().GroupVersion()
 	fields := managedfields.NewScaleHandler(old.GetManagedFields(), gv,
-		managedfields.ResourcePathMappings{gv.String(): fieldpath.MakePathOrDie("spec", "replicas")})
+		managedfields.ResourcePathMappings{gv.String(): t.scalePath()})
 	shown := t.show(old)
 	owned, err := fields.ToSubresource()
 	if err != nil {
@@ -64,8 +61,7 @@ func (t Target) wanted(v view, w write, old kinds.Object) (kinds.Object, error) 
 		return nil, Target{Kind: v.kind, Name: t.Name}.invalid(errs)
 	}
 	next := old.DeepCopyObject().(kinds.Object)
-	replicas := wanted.(*autoscalingv1.Scale).Spec.Replicas
-	*t.Kind.Scale(next).Replicas = &replicas
+	t.Kind.Scale(next).Set(wanted.(*autoscalingv1.Scale).Spec.Replicas)
 	next.SetUID(wanted.GetUID())
 	next.SetResourceVersion(wanted.GetResourceVersion())
 	if owned, err = fields.ToParent(wanted.GetManagedFields()); err != nil {
@@ -73,4 +69,16 @@ func (t Target) wanted(v view, w write, old kinds.Object) (kinds.Object, error) 
 	}
 	next.SetManagedFields(owned)
 	return next, nil
+}
+
+// scalePath is where the number that is wanted stands.
+func (t Target) scalePath() fieldpath.Path {
+	if t.Kind.ScalePath == nil {
+		return fieldpath.MakePathOrDie("spec", "replicas")
+	}
+	path := fieldpath.Path{}
+	for _, name := range t.Kind.ScalePath {
+		path = append(path, fieldpath.PathElement{FieldName: &name})
+	}
+	return path
 }

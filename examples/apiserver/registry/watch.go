@@ -111,16 +111,16 @@ func (r *Registry) NewWatch(ctx context.Context, t Target, o metav1.ListOptions)
 	}
 	switch {
 	case initial:
-		if err := r.reach(ctx, w.cache, o.ResourceVersion); err != nil {
+		if err := r.reach(ctx, t.Kind, o.ResourceVersion); err != nil {
 			return w.inStream(err)
 		}
 		return w, w.readInitial(o.AllowWatchBookmarks)
 	case revision == 0:
-		err := w.cache.Fresh(ctx)
+		err := r.reach(ctx, t.Kind, "")
 		w.at, w.after = w.cache.Now()
 		return w, err
 	}
-	if err := w.cache.WaitFor(ctx, 0); err != nil {
+	if err := r.reach(ctx, t.Kind, "0"); err != nil {
 		return nil, err
 	}
 	w.at, err = w.cache.Watch(revision)
@@ -198,8 +198,12 @@ func (w *Watch) Run(ctx context.Context, each func(Batch) error) error {
 		if len(taken) > 0 {
 			continue
 		}
+		if ended := w.target.Kind.Served; ended != nil && ended.Err() != nil {
+			return fmt.Errorf("%w: the kind has another definition", ErrEnded)
+		}
 		select {
 		case <-more:
+		case <-served(w.target.Kind):
 		case <-w.progress:
 			// A position that is not the newest will do, too.
 			due = w.cache.Fresh(ctx) == nil || ctx.Err() == nil
@@ -207,6 +211,14 @@ func (w *Watch) Run(ctx context.Context, each func(Batch) error) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// served is closed when the kind is served no more.
+func served(k *kinds.Kind) <-chan struct{} {
+	if k.Served == nil {
+		return nil
+	}
+	return k.Served.Done()
 }
 
 // runInitial delivers what exists, in parts.

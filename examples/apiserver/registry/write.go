@@ -166,7 +166,7 @@ func (r *Registry) next(ctx context.Context, t Target, v view, w write, old kind
 	if err := r.admit(ctx, Admission{Target: t, Verb: "update", Object: next, Old: old, DryRun: w.dryRun}); err != nil {
 		return nil, err
 	}
-	errs := append(t.Kind.Validate(next), t.Kind.ValidateUpdate(next, old)...)
+	errs := t.Kind.ValidateNext(next, old)
 	if old.GetDeletionTimestamp() != nil {
 		if added := without(next.GetFinalizers(), old.GetFinalizers()); len(added) > 0 {
 			errs = append(errs, field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf(
