@@ -138,7 +138,7 @@ func (s *Server) settled(ctx context.Context, t registry.Target) error {
 
 // admit is asked before each write.
 func (s *Server) admit(ctx context.Context, a registry.Admission) error {
-	if u := auth.From(ctx); u != nil && a.Verb == "create" && a.Name != "" { // by an update or a patch, which may be allowed to more
+	if u := auth.From(ctx); u != nil && a.Verb == "create" && a.Name != "" && a.Subresource == "" { // by an update or a patch, which may be allowed to more
 		err := s.authorize(ctx, auth.Attributes{
 			User: u, Verb: a.Verb, Group: a.Kind.Group, Version: a.Kind.Version, Resource: a.Kind.Resource, Namespace: a.Namespace, Name: a.Name})
 		if err != nil {

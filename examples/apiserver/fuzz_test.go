@@ -46,7 +46,7 @@ func fuzzed(f *testing.F) func(t *testing.T, method, path, body, form string) {
 func known(body string) bool {
 	for _, text := range []string{
 		"resourceVersion should not be set", "resourceVersion: Invalid value", "field not declared in schema", "yaml: control characters",
-		"failed to create typed", "Unknown patch directive", "patch", "$retainKeys", "setElementOrder",
+		"failed to create typed", "unable to find api field", "Unknown patch directive", "patch", "$retainKeys", "setElementOrder",
 	} {
 		if strings.Contains(body, text) {
 			return true

@@ -40,8 +40,10 @@ func TestPatchTypes(t *testing.T) {
 	}
 	got := a.mustPatch(strategicPatch, pods+"/p", `{"spec":{"containers":[{"name":"d","image":"new"}]}}`)
 	require.Equal(t, `"image":"i" "image":"new"`, images(got), "lists are merged by name")
-	got = a.mustPatch(mergePatch, pods+"/p", `{"metadata":{"labels":{"a":null,"b":"2"}},"spec":{"containers":[{"name":"c","image":"only"}]}}`)
-	require.Equal(t, `"image":"only"`, images(got), "lists are replaced")
+	less := a.patch(mergePatch, pods+"/p", `{"spec":{"containers":[{"name":"c","image":"only"}]}}`)
+	require.Equal(t, 422, less.code, "lists are replaced, and a pod loses no container")
+	got = a.mustPatch(mergePatch, pods+"/p", `{"metadata":{"labels":{"a":null,"b":"2"}},"spec":{"containers":[{"name":"c","image":"j"},{"name":"d","image":"j"}]}}`)
+	require.Equal(t, `"image":"j" "image":"j"`, images(got))
 	require.Equal(t, map[string]string{"b": "2"}, got.Metadata.Labels)
 	got = a.mustPatch(jsonPatch, pods+"/p", `[{"op":"add","path":"/metadata/labels/c","value":"3"},{"op":"test","path":"/metadata/labels/b","value":"2"}]`)
 	require.Equal(t, map[string]string{"b": "2", "c": "3"}, got.Metadata.Labels)

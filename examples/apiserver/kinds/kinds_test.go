@@ -182,6 +182,7 @@ func ExampleKinds() {
 	// v1
 	// apps/v1
 	// authentication.k8s.io/v1
+	// authorization.k8s.io/v1
 	// autoscaling/v2
 	// batch/v1
 	// coordination.k8s.io/v1

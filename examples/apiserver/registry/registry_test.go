@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/admission"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/etcd"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
@@ -31,7 +32,7 @@ func newRegistry(t *testing.T) (*registry.Registry, *storage.Store) {
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	store, err := storage.New(server.Client(), storage.Options{})
 	require.NoError(t, err)
-	r := registry.New(store, registry.Options{FutureWait: 1})
+	r := registry.New(store, registry.Options{FutureWait: 1, Admit: admission.Rules{}.Admit})
 	t.Cleanup(r.Close)
 	require.NoError(t, r.Ensure(t.Context(), registry.Target{Kind: kinds.Namespaces(), Name: "default"}))
 	require.NoError(t, r.Ensure(t.Context(), registry.Target{Kind: kinds.Namespaces(), Name: "default"}), "it is there")

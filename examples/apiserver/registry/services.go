@@ -37,10 +37,10 @@ func (r *Registry) allocate(ctx context.Context, t Target, next, old kinds.Objec
 		return nil
 	}
 	before, _ := old.(*corev1.Service)
-	if errs := r.allocateIP(ctx, s, before); errs != nil {
+	if errs := r.allocateIP(ctx, t, s, before); errs != nil {
 		return t.refused(errs)
 	}
-	if errs := r.allocatePorts(ctx, s, before); errs != nil {
+	if errs := r.allocatePorts(ctx, t, s, before); errs != nil {
 		return t.refused(errs)
 	}
 	return nil
@@ -54,20 +54,20 @@ func (t Target) refused(err error) error {
 	return err
 }
 
-// taken returns what there is of the claims with that prefix.
-func (r *Registry) taken(ctx context.Context, prefix string) (sets.Set[string], error) {
-	claims, err := r.store.Claims(ctx, prefix)
+// taken returns what others have of the claims with that prefix.
+func (r *Registry) taken(ctx context.Context, t Target, prefix string) (sets.Set[string], error) {
+	claims, err := r.store.Claims(ctx, prefix, t.key())
 	return sets.New(claims...), err
 }
 
-func (r *Registry) allocateIP(ctx context.Context, s, old *corev1.Service) error {
+func (r *Registry) allocateIP(ctx context.Context, t Target, s, old *corev1.Service) error {
 	if err := r.families(s); err != nil || !kinds.HasClusterIP(s) {
 		return err
 	}
 	if old != nil && kinds.HasClusterIP(old) && old.Spec.ClusterIP != "" {
 		return nil // it has one, which never changes
 	}
-	taken, err := r.taken(ctx, kinds.ClaimedIPs)
+	taken, err := r.taken(ctx, t, kinds.ClaimedIPs)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func plus(ip netip.Addr, n uint64) netip.Addr {
 	return sum
 }
 
-func (r *Registry) allocatePorts(ctx context.Context, s, old *corev1.Service) error {
+func (r *Registry) allocatePorts(ctx context.Context, t Target, s, old *corev1.Service) error {
 	own := sets.New[int32]()
 	if old != nil {
 		for _, p := range old.Spec.Ports {
@@ -172,7 +172,7 @@ func (r *Registry) allocatePorts(ctx context.Context, s, old *corev1.Service) er
 		}
 		var err error
 		if taken == nil {
-			taken, err = r.taken(ctx, kinds.ClaimedPorts)
+			taken, err = r.taken(ctx, t, kinds.ClaimedPorts)
 		}
 		if err == nil {
 			err = allocatePort(p, field.NewPath("spec", "ports").Index(i).Child("nodePort"), s.Spec.Ports, taken)

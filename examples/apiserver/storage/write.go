@@ -43,12 +43,15 @@ type Change struct {
 // claimRoot is the prefix of the keys of claims, which stand beside what is claimed for.
 const claimRoot = "/claims/"
 
-// Claims returns the claims that begin with prefix, without it.
-func (s *Store) Claims(ctx context.Context, prefix string) ([]string, error) {
+// Claims returns the claims that begin with prefix, without it, but for those that the entry under key has: what a
+// writer knows of that one may be older.
+func (s *Store) Claims(ctx context.Context, prefix, key string) ([]string, error) {
 	page, err := s.List(ctx, claimRoot+prefix, ListOptions{})
-	claims := make([]string, len(page.Entries))
-	for i, e := range page.Entries {
-		claims[i] = e.Key[len(claimRoot+prefix):]
+	var claims []string
+	for _, e := range page.Entries {
+		if string(e.Value) != key {
+			claims = append(claims, e.Key[len(claimRoot+prefix):])
+		}
 	}
 	return claims, err
 }
