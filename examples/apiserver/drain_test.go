@@ -9,12 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 )
 
 func TestGracefulStop(t *testing.T) {
 	const delay = 10 * time.Second
 	mock := clock.NewMock()
-	server, err := apiserver.Start(t.Context(), apiserver.Options{Clock: mock, CompactEvery: -1, ShutdownDelay: delay, FutureWait: time.Hour})
+	server, err := apiserver.Start(t.Context(), apiserver.Options{
+		Clock: mock, CompactEvery: -1, ShutdownDelay: delay, FutureWait: time.Hour, Definitions: []*crd.Definition{crd.Widgets()},
+	})
 	require.NoError(t, err)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
@@ -25,6 +28,7 @@ func TestGracefulStop(t *testing.T) {
 	a.until(waiting + `"readOnly"} 2`)
 	closed := make(chan error, 1)
 	group(t, func() { closed <- server.Close() })
+	t.Cleanup(func() { mock.Add(time.Hour) }) // so that it ends after a failure, too
 
 	// It says that it is not ready, and goes on.
 	for a.do("GET", "/readyz", "").code == 200 {

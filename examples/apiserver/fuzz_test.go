@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 )
 
 // fuzzed returns a function that has a server answer, without a network between, and fails when the answer is one of
 // the server's own failures.
 func fuzzed(f *testing.F) func(t *testing.T, method, path, body, form string) {
 	f.Helper()
-	server, err := apiserver.Start(f.Context(), apiserver.Options{FutureWait: 1})
+	server, err := apiserver.Start(f.Context(), apiserver.Options{FutureWait: 1, Definitions: []*crd.Definition{crd.Widgets()}})
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, server.Close()) })
 	ask := func(method, path, body, form string) *httptest.ResponseRecorder {

@@ -107,6 +107,7 @@ apiserver_longrunning_requests{group="",resource="configmaps",subresource="",ver
 # HELP apiserver_storage_objects Objects that there are of the kinds that were listed.
 # TYPE apiserver_storage_objects gauge
 apiserver_storage_objects{resource="configmaps"} 2
+apiserver_storage_objects{resource="customresourcedefinitions.apiextensions.k8s.io"} 1
 apiserver_storage_objects{resource="deployments.apps"} 0
 `
 	require.NoError(t, testutil.ScrapeAndCompare(a.server.URL()+"/metrics", strings.NewReader(want),
