@@ -76,6 +76,35 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 }
 
 func (s *Server) start(ctx context.Context) error {
+	if s.options.Secure == nil {
+		if err := checkPlain(s.options.Address); err != nil {
+			return err
+		}
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	// The context outlives ctx, which is only for the start.
+	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.http = &http.Server{
+		Handler: s, ConnState: s.track, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
+	}
+	s.options.Limits.apply(s.http)
+	if err := s.serveDefined(ctx); err != nil {
+		return err
+	}
+	if err := s.listen(); err != nil {
+		return err
+	}
+	if s.options.CompactEvery > 0 {
+		s.running.Go(func() { s.compactForever(s.closing) })
+	}
+	return nil
+}
+
+// open opens the store and puts into it what must be there.
+func (s *Server) open(ctx context.Context) error {
 	client := s.options.Etcd
 	if client == nil {
 		var err error
@@ -84,10 +113,10 @@ func (s *Server) start(ctx context.Context) error {
 		}
 		client = s.etcd.Client()
 	}
-	var err error
 	if s.options.Storage.Observe == nil {
 		s.options.Storage.Observe = s.metrics.Etcd
 	}
+	var err error
 	if s.store, err = storage.New(client, s.options.Storage); err != nil {
 		return err
 	}
@@ -102,24 +131,11 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.ensureNamespaces(ctx); err != nil {
 		return err
 	}
-	if err := s.startAuthority(ctx); err != nil {
-		return err
-	}
-	if s.options.Secure == nil {
-		if err := checkPlain(s.options.Address); err != nil {
-			return err
-		}
-	}
-	// The context outlives ctx, which is only for the start.
-	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	s.http = &http.Server{
-		Handler: s, ConnState: s.track, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
-	}
-	s.options.Limits.apply(s.http)
-	if err := s.serveDefined(ctx); err != nil {
-		return err
-	}
+	return s.startAuthority(ctx)
+}
+
+// listen begins to answer requests.
+func (s *Server) listen() error {
 	listener, err := net.Listen("tcp", s.options.Address)
 	if err != nil {
 		return err
@@ -138,9 +154,6 @@ func (s *Server) start(ctx context.Context) error {
 			s.options.Logger.Error("serving ended", "error", err)
 		}
 	})
-	if s.options.CompactEvery > 0 {
-		s.running.Go(func() { s.compactForever(s.closing) })
-	}
 	return nil
 }
 

@@ -129,7 +129,8 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, t registry.Targe
 	if err != nil {
 		return err
 	}
-	if orphan := o.OrphanDependents; !gone && orphan != nil && !*orphan { //lint:ignore SA1019 clients may still say it so
+	//lint:ignore SA1019 clients may still say it so
+	if orphan := o.OrphanDependents; !gone && orphan != nil && !*orphan {
 		return s.writeObject(w, r, http.StatusAccepted, t.Kind, last)
 	}
 	if !gone || t.Kind.Grace != nil {

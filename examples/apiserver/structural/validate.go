@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
@@ -148,5 +148,8 @@ func checkEmbedded(object map[string]any, at *field.Path) field.ErrorList {
 		u = u.DeepCopy() // an embedded object may be one that has no name yet
 		u.SetName("a")
 	}
-	return append(errs, validation.ValidateObjectMetaAccessor(u, u.GetNamespace() != "", path.ValidatePathSegmentName, at.Child("metadata"))...)
+	return append(errs, validation.ValidateObjectMetaAccessor(u, u.GetNamespace() != "", pathName, at.Child("metadata"))...)
 }
+
+// pathName says what is wrong with a name that need be no more than a part of a path.
+func pathName(name string, _ bool) []string { return content.IsPathSegmentName(name) }
