@@ -40,8 +40,8 @@ type rig struct {
 	report  *report
 }
 
-// newRig builds what is to be built, starts a cluster, and writes what pairs need.
-func newRig(ctx context.Context, t *testing.T) *rig {
+// programs returns the programs of a cluster, and builds those that are not there.
+func programs(ctx context.Context, t *testing.T) cluster.Binaries {
 	bin := os.Getenv("E2E_BIN")
 	if bin == "" {
 		cache, err := os.UserCacheDir()
@@ -53,6 +53,12 @@ func newRig(ctx context.Context, t *testing.T) *rig {
 	b, err := cluster.Build(ctx, ".", bin, t.Output())
 	require.NoError(t, err)
 	t.Logf("programs in %s after %s", bin, time.Since(began).Round(time.Second))
+	return b
+}
+
+// newRig builds what is to be built, starts a cluster, and writes what pairs need.
+func newRig(ctx context.Context, t *testing.T) *rig {
+	b := programs(ctx, t)
 	dir := t.ArtifactDir()
 	c, err := cluster.Start(ctx, b, dir)
 	require.NoError(t, err)

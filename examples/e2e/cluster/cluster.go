@@ -36,7 +36,7 @@ type Cluster struct {
 // until [Cluster.Stop], whatever becomes of ctx.
 func Start(ctx context.Context, b Binaries, dir string) (*Cluster, error) {
 	c := &Cluster{dir: dir, binaries: b}
-	ports, err := freePorts(3)
+	ports, err := FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +121,16 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
+// Program returns another program, which has not been started: with arguments of its own, a log beside the others, and a
+// function that tells whether it answers. [Cluster.Stop] does not end it.
+func (c *Cluster) Program(name, path string, args []string, ready func(context.Context) error) (*Process, error) {
+	log, err := c.log(name)
+	return &Process{name: name, path: path, log: log, args: args, ready: ready}, err
+}
+
+// EtcdURL returns the address of etcd.
+func (c *Cluster) EtcdURL() string { return c.etcdURL }
+
 // Address returns where the API server listens, as host:port.
 func (c *Cluster) Address() string { return c.api }
 
@@ -163,8 +173,8 @@ func (c *Cluster) log(name string) (*os.File, error) {
 	return f, err
 }
 
-// freePorts returns ports that were free a moment ago: the programs can't be given listeners.
-func freePorts(n int) ([]string, error) {
+// FreePorts returns ports that were free a moment ago: the programs can't be given listeners.
+func FreePorts(n int) ([]string, error) {
 	ports := make([]string, n)
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -62,6 +62,14 @@ func (p *Process) Ready(ctx context.Context) error {
 	}
 }
 
+// Pid returns the number of the running process, and 0 when none runs.
+func (p *Process) Pid() int {
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
 // Term asks the program to end, and blocks until it has.
 func (p *Process) Term() error { return p.end(syscall.SIGTERM) }
 

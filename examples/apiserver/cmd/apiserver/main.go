@@ -90,6 +90,7 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.connect.CAFile, "etcd-cafile", "", "`file` with the certificates that sign those of --etcd-servers")
 	set.StringVar(&f.connect.CertFile, "etcd-certfile", "", "`file` with the certificate to show to --etcd-servers")
 	set.StringVar(&f.connect.KeyFile, "etcd-keyfile", "", "`file` with the key of --etcd-certfile")
+	set.StringVar(&f.options.Storage.Root, "etcd-prefix", "/registry", "`beginning` of all keys in etcd")
 	set.BoolVar(&f.insecure, "insecure-http", false,
 		"speak plain HTTP and let everybody do everything; --listen must be a loopback address then")
 	set.StringVar(&f.secure.Dir, "cert-dir", "",
