@@ -20,6 +20,14 @@ bounds:
 .PHONY: e2e
 e2e:
 	cd examples/e2e && GOWORK=off go test -count=1 -timeout 60m -v . $(if $(REPORT),-report '$(abspath $(REPORT))')
+# Asks a real Kubernetes API server what examples/apiserver/conformance asks; RECORD=1 writes down what it answers.
+.PHONY: conformance
+conformance:
+	cd examples/e2e && GOWORK=off go test -count=1 -timeout 30m -v -run '^TestConformance$$' . $(if $(RECORD),-record)
+# Measures the reference API server beside a real one: see examples/apiserver. FIGURES is a file that keeps the figures.
+.PHONY: figures
+figures:
+	cd examples/e2e && GOWORK=off go run ./figures $(if $(FIGURES),-json '$(abspath $(FIGURES))')
 # Simulates the library under faults for SIM_SECONDS, or SIM_COUNT scenarios, from SIM_SEED on (by
 # default another one each time). The last line tells what was done; it fails when a guarantee broke.
 .PHONY: sim
