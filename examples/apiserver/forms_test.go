@@ -113,15 +113,13 @@ func TestRecordedProtobuf(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(recorded(t, "list-nodes.json")), &list))
 	kind := kinds.Nodes()
-	var nodes []kinds.Object
+	nodes := &corev1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: list.Metadata}
 	for _, item := range list.Items {
 		o, err := kind.Decode(item)
 		require.NoError(t, err)
-		nodes = append(nodes, o)
+		nodes.Items = append(nodes.Items, *o.(*corev1.Node))
 	}
-	o, err := kind.List(nodes, list.Metadata)
-	require.NoError(t, err)
-	got, err := kind.EncodeProtobuf(o)
+	got, err := kind.EncodeProtobuf(nodes)
 	require.NoError(t, err)
 	theirs := fromProtobuf(t, string(want)).(*corev1.NodeList)
 	theirs.ResourceVersion = list.Metadata.ResourceVersion

@@ -16,19 +16,45 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
 )
 
+// listForm is how a list is written: what stands around its items, and what is sent of each.
+type listForm struct {
+	kind, version string
+	// alphabetical lists have their metadata behind the items, and always a continue.
+	alphabetical bool
+	// before and after stand around what part returns of an item, which is shared.
+	before, after string
+	part          func(registry.Item) ([]byte, error)
+}
+
+// formOf returns how lists of a kind are written.
+func formOf(k *kinds.Kind) listForm {
+	return listForm{
+		kind: k.ListName(), version: k.GroupVersionKind().GroupVersion().String(), alphabetical: k.Custom,
+		part: registry.Item.JSON,
+	}
+}
+
+// metadataForm returns how lists of metadata alone are written: cut out of the objects, which are not decoded.
+func (v view) metadataForm() listForm {
+	return listForm{
+		kind: asList, version: v.apiVersion(), before: `{"kind":"` + asMetadata + `","apiVersion":"` + v.apiVersion() + `","metadata":`,
+		after: "}", part: registry.Item.Metadata,
+	}
+}
+
 // sendList sends a list piece by piece, so that it is never in memory as a whole unless a person reads it.
-func sendList(w http.ResponseWriter, r *http.Request, k *kinds.Kind, list registry.List, form string) error {
+func sendList(w http.ResponseWriter, r *http.Request, f listForm, list registry.List, form string) error {
 	size := 0
 	for _, o := range list.Objects {
-		item, err := o.JSON()
+		item, err := f.part(o)
 		if err != nil {
 			return err
 		}
-		size += len(item) + 1
+		size += len(f.before) + len(item) + len(f.after) + 1
 	}
 	if form == kinds.YAML || pretty(r) {
 		var whole bytes.Buffer
-		if err := encodeList(&whole, k, list); err != nil {
+		if err := f.encode(&whole, list); err != nil {
 			return err
 		}
 		return writeEncoded(w, r, http.StatusOK, form, bytes.TrimSuffix(whole.Bytes(), []byte{'\n'}))
@@ -36,7 +62,7 @@ func sendList(w http.ResponseWriter, r *http.Request, k *kinds.Kind, list regist
 	w.Header().Set("Content-Type", jsonType)
 	if size < gzipFrom || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.WriteHeader(http.StatusOK)
-		return aborted(encodeList(w, k, list))
+		return aborted(f.encode(w, list))
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Set("Vary", "Accept-Encoding")
@@ -45,7 +71,7 @@ func sendList(w http.ResponseWriter, r *http.Request, k *kinds.Kind, list regist
 	if err != nil {
 		return err
 	}
-	return aborted(errors.Join(encodeList(z, k, list), z.Close()))
+	return aborted(errors.Join(f.encode(z, list), z.Close()))
 }
 
 // aborted ends an answer that has been begun and cannot be finished, so that nobody takes it for whole.
@@ -56,13 +82,11 @@ func aborted(err error) error {
 	return nil
 }
 
-// encodeList writes a list in the order of fields that its kind has: a custom one's metadata
-// comes after the items, and always has a continue.
-func encodeList(to io.Writer, k *kinds.Kind, list registry.List) error {
-	version, kind := k.GroupVersionKind().GroupVersion().String(), k.ListName()
+// encode writes a list, in its form's order of fields.
+func (f listForm) encode(to io.Writer, list registry.List) error {
 	var whole []byte
 	var err error
-	if k.Custom {
+	if f.alphabetical {
 		type meta struct {
 			Continue           string `json:"continue"`
 			RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
@@ -73,14 +97,14 @@ func encodeList(to io.Writer, k *kinds.Kind, list registry.List) error {
 			Items      []int  `json:"items"`
 			Kind       string `json:"kind"`
 			Metadata   meta   `json:"metadata"`
-		}{version, []int{}, kind, meta{list.Meta.Continue, list.Meta.RemainingItemCount, list.Meta.ResourceVersion}})
+		}{f.version, []int{}, f.kind, meta{list.Meta.Continue, list.Meta.RemainingItemCount, list.Meta.ResourceVersion}})
 	} else {
 		whole, err = json.Marshal(struct {
 			Kind       string          `json:"kind"`
 			APIVersion string          `json:"apiVersion"`
 			Metadata   metav1.ListMeta `json:"metadata"`
 			Items      []int           `json:"items"`
-		}{kind, version, list.Meta, []int{}})
+		}{f.kind, f.version, list.Meta, []int{}})
 	}
 	if err != nil {
 		return err
@@ -95,11 +119,13 @@ func encodeList(to io.Writer, k *kinds.Kind, list registry.List) error {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
-		item, err := o.JSON()
+		item, err := f.part(o)
 		if err != nil {
 			return err
 		}
+		_, _ = out.WriteString(f.before)
 		_, _ = out.Write(item)
+		_, _ = out.WriteString(f.after)
 	}
 	_ = out.WriteByte(']')
 	_, _ = out.Write(tail)

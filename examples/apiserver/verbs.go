@@ -36,18 +36,15 @@ func (s *Server) writeList(w http.ResponseWriter, r *http.Request, k *kinds.Kind
 	case err != nil:
 		return err
 	case v.as == "" && v.media != kinds.Protobuf:
-		return sendList(w, r, k, list, v.media)
+		return sendList(w, r, formOf(k), list, v.media)
+	case v.as == asList && !k.Custom:
+		return sendList(w, r, v.metadataForm(), list, v.media)
+	case v.media == kinds.Protobuf:
+		return sendProtobufList(w, k, list)
 	}
 	objects, err := list.Decode()
 	if err != nil {
 		return err
-	}
-	if v.media == kinds.Protobuf {
-		o, err := k.List(objects, list.Meta)
-		if err != nil {
-			return err
-		}
-		return writeProtobuf(w, http.StatusOK, k, o)
 	}
 	data, err := v.encodeList(k, objects, list.Meta, s.options.Clock.Now())
 	if err != nil {

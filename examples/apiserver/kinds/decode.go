@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,6 +13,8 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/seed3bce33ad/listwatch/internal/json"
 )
 
 // The forms in which objects are sent and answered.
@@ -126,28 +127,14 @@ func (k *Kind) EncodeProtobuf(o runtime.Object) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// List returns the list that has the objects, of a built-in kind.
-func (k *Kind) List(objects []Object, m metav1.ListMeta) (runtime.Object, error) {
-	gvk := k.GroupVersionKind()
-	gvk.Kind += "List"
-	list, err := k.Knows().New(gvk)
+// stored reads what was written here: whole numbers without a type stay whole.
+var stored = func() *json.Decoder {
+	d, err := json.New(json.Options{Integers: true})
 	if err != nil {
-		return nil, err
+		panic(err) // the options are those above
 	}
-	items := make([]runtime.Object, len(objects))
-	for i, o := range objects {
-		items[i] = o
-	}
-	if err := meta.SetList(list, items); err != nil {
-		return nil, err
-	}
-	list.GetObjectKind().SetGroupVersionKind(gvk)
-	accessor := list.(metav1.ListInterface)
-	accessor.SetResourceVersion(m.ResourceVersion)
-	accessor.SetContinue(m.Continue)
-	accessor.SetRemainingItemCount(m.RemainingItemCount)
-	return list, nil
-}
+	return d
+}()
 
 // DecodeStored reads an object that [Kind.EncodeStored] wrote, and gives it the version.
 func (k *Kind) DecodeStored(data []byte, version string) (Object, error) {
@@ -156,7 +143,7 @@ func (k *Kind) DecodeStored(data []byte, version string) (Object, error) {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		into = &u.Object
 	}
-	if err := kjson.Unmarshal(data, into); err != nil {
+	if err := stored.Unmarshal(data, into); err != nil {
 		return nil, fmt.Errorf("stored %s: %w", k.Resource, err)
 	}
 	k.Tidy(o)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
 )
 
 // Item is an object of a list or of a watch: shared bytes, decoded only for those who ask.
@@ -21,6 +22,15 @@ type Item struct {
 
 // JSON returns what [kinds.Kind.EncodeItem] makes of the object. It is shared and must not be changed.
 func (i Item) JSON() ([]byte, error) { return i.Value, i.Err }
+
+// Metadata returns the metadata as it stands in the object, without reading what is behind it. It is shared and must not be
+// changed.
+func (i Item) Metadata() ([]byte, error) {
+	if i.Err != nil {
+		return nil, i.Err
+	}
+	return jsonstream.Find(i.Value, "metadata")
+}
 
 // Object returns the object, decoded anew: it is the caller's.
 func (i Item) Object() (kinds.Object, error) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/cacher"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
+	"github.com/seed3bce33ad/listwatch/internal/json"
+	"github.com/seed3bce33ad/listwatch/internal/jsonstream"
 )
 
 // checkOptions refuses options that contradict each other.
@@ -61,13 +63,7 @@ func newSelector(k *kinds.Kind, o metav1.ListOptions) (selector, error) {
 
 func (s selector) empty() bool { return s.labels.Empty() && s.fields.Empty() }
 
-// selectable is what selectors look at.
-type selectable struct {
-	labels labels.Set
-	fields fields.Set
-}
-
-// matches reports whether an entry is shown. It is decoded at most once for all selectors.
+// matches reports whether an entry is shown. What is looked at is read at most once for all selectors.
 func (s selector) matches(e *cacher.Entry) (bool, error) {
 	if e.Err != nil || s.empty() {
 		return e.Err == nil, e.Err
@@ -75,18 +71,33 @@ func (s selector) matches(e *cacher.Entry) (bool, error) {
 	if name, ok := s.fields.RequiresExactMatch("metadata.name"); ok && name != e.GetName() {
 		return false, nil
 	}
-	memo, err := e.Memo("selectable", func() (any, error) {
+	if !s.labels.Empty() {
+		set, err := e.Memo("labels", func() (any, error) { return labelsOf(e.Value) })
+		if err != nil || !s.labels.Matches(set.(labels.Set)) {
+			return false, err
+		}
+	}
+	if s.fields.Empty() {
+		return true, nil
+	}
+	set, err := e.Memo("fields", func() (any, error) {
 		o, err := s.kind.DecodeStored(e.Value, "")
 		if err != nil {
 			return nil, err
 		}
-		return selectable{o.GetLabels(), s.fieldsOf(o)}, nil
+		return s.fieldsOf(o), nil
 	})
-	if err != nil {
-		return false, err
+	return err == nil && s.fields.Matches(set.(fields.Set)), err
+}
+
+// labelsOf reads the labels of an object, which stand near its beginning, and nothing else.
+func labelsOf(object []byte) (labels.Set, error) {
+	var set labels.Set
+	data, err := jsonstream.Find(object, "metadata", "labels")
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &set)
 	}
-	of := memo.(selectable)
-	return s.labels.Matches(of.labels) && s.fields.Matches(of.fields), nil
+	return set, err
 }
 
 func (s selector) fieldsOf(o kinds.Object) fields.Set {
