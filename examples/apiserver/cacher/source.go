@@ -15,8 +15,10 @@ import (
 // source is the collection in etcd as the reflector reads it.
 type source struct{ cache *Cache }
 
-// List delivers all at once: etcd is read in pages by the store. The first list is one of the past, later ones
-// are of now.
+// listSize is how many objects are read from etcd at once. What etcd sent is dropped before more is read.
+const listSize = 500
+
+// List delivers the collection of one revision, page by page. The first list is one of the past, later ones are of now.
 func (s source) List(ctx context.Context, o listwatch.ListOptions, each func(...*Entry) error) (listwatch.ListMeta, error) {
 	c := s.cache
 	back := c.options.Backfill
@@ -30,16 +32,23 @@ func (s source) List(ctx context.Context, o listwatch.ListOptions, each func(...
 	if asked, err := strconv.ParseInt(o.ResourceVersion, 10, 64); err == nil && asked > newest && o.Match == listwatch.MatchNotOlder {
 		return listwatch.ListMeta{}, fmt.Errorf("%w: %d, etcd has %d", listwatch.ErrTooLargeVersion, asked, newest)
 	}
-	page, err := c.store.List(ctx, c.prefix, storage.ListOptions{Revision: oldest})
-	if err != nil {
-		return listwatch.ListMeta{}, classify(err)
+	for at := (storage.ListOptions{Revision: oldest, Limit: listSize}); ; {
+		page, err := c.store.List(ctx, c.prefix, at)
+		if err != nil {
+			return listwatch.ListMeta{}, classify(err)
+		}
+		if at.From == "" {
+			c.setPresent(newest)
+		}
+		entries := make([]*Entry, len(page.Entries))
+		for i, e := range page.Entries {
+			entries[i] = NewEntry(e.Key[len(c.prefix):], e.Value, e.Revision, c.options.Stamp)
+		}
+		if err := each(entries...); err != nil || page.Remaining == 0 {
+			return listwatch.ListMeta{ResourceVersion: format(page.Revision)}, err
+		}
+		at.Revision, at.From = page.Revision, page.Entries[len(page.Entries)-1].Key[len(c.prefix):]+"\x00"
 	}
-	c.setPresent(newest)
-	entries := make([]*Entry, len(page.Entries))
-	for i, e := range page.Entries {
-		entries[i] = NewEntry(e.Key[len(c.prefix):], e.Value, e.Revision, c.options.Stamp)
-	}
-	return listwatch.ListMeta{ResourceVersion: format(page.Revision)}, each(entries...)
 }
 
 // Watch delivers events, and bookmarks when the position was asked for.

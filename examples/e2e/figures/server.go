@@ -32,6 +32,7 @@ type server struct {
 	url     string
 	process *cluster.Process
 	more    []string // arguments
+	started time.Time
 	client  *http.Client
 	etcd    *clientv3.Client
 }
