@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/conformance"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/crd"
 )
 
 var updateReadme = flag.Bool("conformance.update", false, "write the differences into the README of the API server")
@@ -21,7 +22,7 @@ var updateReadme = flag.Bool("conformance.update", false, "write the differences
 func start(t *testing.T) conformance.Target {
 	t.Helper()
 	server, err := apiserver.Start(t.Context(), apiserver.Options{
-		FutureWait: time.Millisecond, Namespaces: []string{"default", "kube-system"},
+		FutureWait: time.Millisecond, Namespaces: []string{"default", "kube-system"}, Definitions: []*crd.Definition{crd.Widgets()},
 	})
 	require.NoError(t, err)
 	transport := &http.Transport{DisableCompression: true}
