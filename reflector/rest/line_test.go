@@ -2,7 +2,9 @@ package rest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -86,4 +88,39 @@ func TestManyAtOnceKeepTheirOrder(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	require.Len(t, r.refused, 10)
+}
+
+// A receiver that ends the context is told no more, although more has come.
+func TestNothingIsHandedOnOnceTheContextIsDone(t *testing.T) {
+	objects := strings.SplitAfter(podList("9", "", pod("a", "1"), pod("b", "2")), "},")
+	parts := map[string][]string{
+		"list":  {objects[0], objects[1], strings.Join(objects[2:], "")},
+		"watch": {event("MODIFIED", "a", "10"), event("MODIFIED", "b", "11")},
+	}
+	for name, parts := range parts {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			calls, enough := 0, errors.New("enough")
+			src := answered[*Pod](t, rest.Options{}, func() io.Reader {
+				var readers []io.Reader
+				for _, part := range parts {
+					readers = append(readers, strings.NewReader(part))
+				}
+				return io.MultiReader(readers...)
+			})
+			told := func() error {
+				calls++
+				cancel(enough)
+				return nil
+			}
+			var err error
+			if name == "list" {
+				_, err = src.List(ctx, listwatch.ListOptions{}, func(...*Pod) error { return told() })
+			} else {
+				err = src.Watch(ctx, listwatch.WatchOptions{ResourceVersion: "1"}, func(...listwatch.Event[*Pod]) error { return told() })
+			}
+			require.ErrorIs(t, err, enough)
+			require.Equal(t, 1, calls)
+		})
+	}
 }
