@@ -42,7 +42,7 @@ func (r twice) metadata() string {
 		}
 	}
 	if r.IntN(10) == 0 {
-		members = append(members, r.one(`"Name":"2"`, `"na\u006de":"2"`, `"annotations":{"name":"2"}`))
+		members = append(members, r.one(`"na\u006de":"2"`, `"annotations":{"name":"2"}`))
 	}
 	r.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	return "{" + strings.Join(members, ",") + "}"
@@ -78,7 +78,8 @@ func headOf(o rest.Object) listwatch.Head {
 }
 
 // Of a key that comes twice, wherever it stands in an object's head, all ways in take what
-// encoding/json takes: an Object says of itself what a typed object would say.
+// encoding/json takes: an Object says of itself what a typed object would say. Keys in another case
+// are not among them.
 func TestKeysThatComeTwice(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
