@@ -42,6 +42,7 @@ type Compact struct {
 	Encode func(object any) ([]byte, error)
 	// Decode decodes what Encode returned into v, a *T that points to a zero T. data is lent: it
 	// must not be kept. What it could read once it must be able to read again, or reads panic.
+	// An informer calls it while it works, so it must not call the informer.
 	// Defaults to JSON with the results of encoding/json, but that a whole number becomes an
 	// int64 where the type leaves it open.
 	Decode func(data []byte, v any) error
