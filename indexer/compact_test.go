@@ -310,7 +310,7 @@ func TestCompactPack(t *testing.T) {
 
 // Objects that resemble one another take a small part of their memory.
 func TestBoundsOfCompact(t *testing.T) {
-	const n = 5000
+	n := measure.Sized(1000, 5000)
 	x := indexer.New[*pod](indexer.Options{Compact: &indexer.Compact{Recent: 10}})
 	before := measure.Held()
 	for i := range n {

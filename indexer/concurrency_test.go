@@ -145,11 +145,7 @@ func TestReadersSeeWholeStates(t *testing.T) {
 			}
 		})
 	}
-	rounds := 300
-	if storage != nil { // each object is encoded
-		rounds = 40
-	}
-	for n := 2; n < rounds; n++ {
+	for n := 2; n < some(300); n++ {
 		if n%2 == 0 {
 			x.Replace(strconv.Itoa(n), round(n)...)
 			continue

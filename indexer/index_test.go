@@ -57,8 +57,8 @@ func TestIndexKeepsNothingOfPastValues(t *testing.T) {
 		}
 		return measure.Held()
 	}
-	before := churn(0, 5000)
-	after := churn(5000, 25_000)
+	before := churn(0, some(5000))
+	after := churn(some(5000), some(25_000))
 
 	require.Empty(t, slices.Collect(byIP.Values()))
 	require.Empty(t, slices.Collect(x.Reader().Namespaces().Values()))
@@ -71,7 +71,8 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	mustIndex(t, x, "label", labels)
 	var keys []listwatch.Key
 	var pods []*pod
-	for i := range 20_000 {
+	n := some(20_000)
+	for i := range n {
 		pods = append(pods, newPod("ns/p"+strconv.Itoa(i), "1", "same", "n"+strconv.Itoa(i%10)))
 		keys = append(keys, listwatch.KeyOf(pods[i]))
 	}
@@ -80,7 +81,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	full := measure.Held() - empty
 	x.Delete(keys[10:]...)
 	left := measure.Held() - empty
-	require.Less(t, left, full/3, "%d bytes with 20,000 objects, %d with 10", full, left)
+	require.Less(t, left, full/3, "%d bytes with %d objects, %d with 10", full, n, left)
 	require.Equal(t, 10, x.Reader().Len())
 	require.NoError(t, x.Check())
 	runtime.KeepAlive(pods)

@@ -26,15 +26,10 @@ var errForm = errors.New("pack: not packed by Pack")
 
 // Sample is a text that others resemble. Make one with [New].
 type Sample struct {
-	text []byte
-	// writers are those that nobody uses. They are no sync.Pool: each is over a megabyte, and a store that is written to
-	// now and then would make one a write.
-	writers chan *writer
+	text    []byte
+	writers sync.Pool // *writer
 	readers sync.Pool // *reader
 }
-
-// idle is how many writers are kept.
-const idle = 4
 
 type writer struct {
 	flate *flate.Writer
@@ -48,12 +43,16 @@ type reader struct {
 
 // New returns a sample of a copy of the text, which may be empty.
 func New(text []byte) *Sample {
-	return &Sample{text: bytes.Clone(text[max(0, len(text)-MaxSample):]), writers: make(chan *writer, idle)}
+	return &Sample{text: bytes.Clone(text[max(0, len(text)-MaxSample):])}
 }
 
 // Pack returns the text in short, for [Sample.Unpack].
 func (s *Sample) Pack(text []byte) string {
-	w := s.writer()
+	w, _ := s.writers.Get().(*writer)
+	if w == nil {
+		w = new(writer)
+		w.flate, _ = flate.NewWriterDict(&w.out, level, s.text) // fails for another level alone
+	}
 	w.out.Reset()
 	w.out.WriteByte(deflated)
 	w.flate.Reset(&w.out)
@@ -66,24 +65,9 @@ func (s *Sample) Pack(text []byte) string {
 	}
 	packed := w.out.String()
 	if w.out.Cap() <= keep {
-		select {
-		case s.writers <- w:
-		default:
-		}
+		s.writers.Put(w)
 	}
 	return packed
-}
-
-// writer returns one that nobody uses.
-func (s *Sample) writer() *writer {
-	select {
-	case w := <-s.writers:
-		return w
-	default:
-		w := new(writer)
-		w.flate, _ = flate.NewWriterDict(&w.out, level, s.text) // fails for another level alone
-		return w
-	}
 }
 
 // keep is the greatest buffer that is kept from call to call.
