@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/seed3bce33ad/listwatch/examples/e2e/cluster"
 )
@@ -63,19 +65,39 @@ func start(ctx context.Context, dir string) ([]*server, func() error, error) {
 		name: "kube-apiserver " + b.Kubernetes, prefix: "/real", url: "https://" + c.Address(), process: c.APIServer,
 		more: []string{"--etcd-prefix", "/real"}, client: client(config), etcd: c.EtcdClient(),
 	}
-	ours := &server{name: "apiserver", prefix: "/reference", url: "http://127.0.0.1:" + ports[0], client: client(nil), etcd: c.EtcdClient()}
+	ours := &server{name: "apiserver", prefix: "/reference", url: "https://127.0.0.1:" + ports[0], etcd: c.EtcdClient()}
+	pki := filepath.Join(dir, "reference")
 	ours.process, err = c.Program("apiserver", reference, []string{
 		"--listen", "127.0.0.1:" + ports[0], "--etcd-servers", c.EtcdURL(), "--etcd-prefix", ours.prefix, "--compact-every", "-1s",
-	}, func(ctx context.Context) error { return ours.do(ctx, http.MethodGet, "/readyz", "") })
+		"--cert-dir", pki, "--service-account-admission=false", "--log-level", "warn", // as the other one
+	}, func(ctx context.Context) error { return ours.ready(ctx, filepath.Join(pki, "admin.kubeconfig")) })
 	if err != nil {
 		return fail(err)
 	}
 	stop := func() error {
-		ours.client.CloseIdleConnections()
+		if ours.client != nil {
+			ours.client.CloseIdleConnections()
+		}
 		theirs.client.CloseIdleConnections()
 		return errors.Join(ours.process.Kill(), c.Stop())
 	}
 	return []*server{ours, theirs}, stop, nil
+}
+
+// ready succeeds when the server answers the administrator, whose credentials it has made.
+func (s *server) ready(ctx context.Context, kubeconfig string) error {
+	if s.client == nil {
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return err
+		}
+		made, err := rest.TLSConfigFor(config)
+		if err != nil {
+			return err
+		}
+		s.client = client(made)
+	}
+	return s.do(ctx, http.MethodGet, "/readyz", "")
 }
 
 // client returns one that speaks HTTP/1.1, so that each watch has a connection with both servers, and that asks for no
