@@ -27,13 +27,16 @@ type Limits struct {
 	IdleTimeout time.Duration
 	// Streams is the number of requests, watches among them, on one connection of HTTP/2. Defaults to 100.
 	Streams int
+	// PingIdle is how long a connection of HTTP/2 may be silent until the client is asked whether it is still there; after
+	// as long without an answer the connection is closed, and with it its watches. It is real time. Defaults to 30 s.
+	PingIdle time.Duration
 }
 
 // frameBytes is the size in bytes of an HTTP/2 frame, and of what a client may send ahead, that the real server takes.
 const frameBytes = 256 << 10
 
 func (l Limits) withDefaults() Limits {
-	defaults := Limits{200, 400, time.Minute, http.DefaultMaxHeaderBytes, 32 * time.Second, 90 * time.Second, 100}
+	defaults := Limits{200, 400, time.Minute, http.DefaultMaxHeaderBytes, 32 * time.Second, 90 * time.Second, 100, 30 * time.Second}
 	for _, n := range []struct{ field, otherwise *int }{
 		{&l.Mutating, &defaults.Mutating}, {&l.ReadOnly, &defaults.ReadOnly}, {&l.HeaderBytes, &defaults.HeaderBytes}, {&l.Streams, &defaults.Streams},
 	} {
@@ -43,6 +46,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	for _, d := range []struct{ field, otherwise *time.Duration }{
 		{&l.RequestTimeout, &defaults.RequestTimeout}, {&l.HeaderTimeout, &defaults.HeaderTimeout}, {&l.IdleTimeout, &defaults.IdleTimeout},
+		{&l.PingIdle, &defaults.PingIdle},
 	} {
 		if *d.field == 0 {
 			*d.field = *d.otherwise
@@ -52,7 +56,7 @@ func (l Limits) withDefaults() Limits {
 }
 
 func (l Limits) validate() error {
-	if min(l.Mutating, l.ReadOnly, l.HeaderBytes, l.Streams) < 0 || min(l.RequestTimeout, l.HeaderTimeout, l.IdleTimeout) < 0 {
+	if min(l.Mutating, l.ReadOnly, l.HeaderBytes, l.Streams) < 0 || min(l.RequestTimeout, l.HeaderTimeout, l.IdleTimeout, l.PingIdle) < 0 {
 		return errors.New("apiserver: Limits must not be negative")
 	}
 	return nil
@@ -63,6 +67,7 @@ func (l Limits) apply(to *http.Server) {
 	to.MaxHeaderBytes, to.ReadHeaderTimeout, to.IdleTimeout = l.HeaderBytes, l.HeaderTimeout, l.IdleTimeout
 	to.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: l.Streams, MaxReadFrameSize: frameBytes, MaxReceiveBufferPerStream: frameBytes,
+		SendPingTimeout: l.PingIdle, PingTimeout: l.PingIdle,
 	}
 }
 

@@ -97,7 +97,7 @@ func (s *Server) openAccess() error {
 	if err := s.readTokens(o.TokenFile); err != nil {
 		return err
 	}
-	all := auth.Any{certs.Authenticator{Roots: s.access.certs.Roots(), Clock: s.options.Clock}, s.access.verifier}
+	all := auth.Any{certs.NewAuthenticator(s.access.certs.Roots(), s.options.Clock), s.access.verifier}
 	if s.options.Authenticator != nil {
 		all = append(all, s.options.Authenticator)
 	}

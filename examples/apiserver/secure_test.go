@@ -44,12 +44,19 @@ func newSecureAPI(t testing.TB, o apiserver.Options) *api {
 	a := newAPI(t, o)
 	path, err := a.server.Kubeconfig("admin", apiserver.Admin())
 	require.NoError(t, err)
+	certificate := certificateOf(t, path)
+	a.client = a.as(o.Secure.Dir, &certificate).client
+	return a
+}
+
+// certificateOf returns the client certificate in a kubeconfig.
+func certificateOf(t testing.TB, path string) tls.Certificate {
+	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)
 	certificate, err := tls.X509KeyPair(config.CertData, config.KeyData)
 	require.NoError(t, err)
-	a.client = a.as(o.Secure.Dir, &certificate).client
-	return a
+	return certificate
 }
 
 // clientOf returns what client-go makes of a kubeconfig.

@@ -188,7 +188,7 @@ func foreign(t *testing.T) *x509.Certificate {
 func TestAuthenticate(t *testing.T) {
 	d := newDirectory(t)
 	s := d.open()
-	authenticator := certs.Authenticator{Roots: s.Roots(), Clock: d.clock}
+	authenticator := certs.NewAuthenticator(s.Roots(), d.clock)
 	authenticate := func(c ...*x509.Certificate) (*auth.User, error) {
 		return authenticator.Authenticate(&http.Request{TLS: &tls.ConnectionState{PeerCertificates: c}})
 	}
@@ -209,6 +209,9 @@ func TestAuthenticate(t *testing.T) {
 		require.Error(t, err, name)
 		require.Nil(t, u, name)
 	}
+	again, err := authenticate(own)
+	require.NoError(t, err)
+	require.Equal(t, u, again)
 	u, err = authenticate(foreign(t), own)
 	require.Error(t, err, "a good one that comes along does not help")
 	require.Nil(t, u)
