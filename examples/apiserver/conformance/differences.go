@@ -81,7 +81,6 @@ func differencesOfKinds() []Difference {
 		{"defaults of services and the like", []int{6, 9}, deprecated},
 		{"defaults of services and the like", []int{12}, "Limit ranges get no defaults."},
 		{"defaults of services and the like", []int{20}, "A namespace that brings a finalizer gets no other one."},
-		{"defaults of services and the like", []int{22}, "What a node leaves out of its addresses and resources stays out."},
 		{"defaults of workloads", []int{5, 6}, jobLabels},
 		{"defaults of workloads", []int{8}, unchecked},
 		{"empty lists of every kind", []int{2}, deprecated},

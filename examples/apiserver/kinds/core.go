@@ -57,7 +57,7 @@ func Nodes() *Kind {
 	return typed[corev1.Node](corev1.SchemeGroupVersion, Kind{
 		Columns:  nodeColumns(),
 		Resource: "nodes", ShortNames: []string{"no"}, Default: on(defaultNode), Prepare: both(prepareNode),
-		CheckUpdate: changes(changeNode),
+		CheckUpdate: changes(changeNode), BringsStatus: true,
 		Fields: of(func(n *corev1.Node) map[string]string {
 			return map[string]string{"spec.unschedulable": strconv.FormatBool(n.Spec.Unschedulable)}
 		}),

@@ -52,6 +52,9 @@ func defaultNode(n *corev1.Node) {
 	if n.Status.Allocatable == nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
 	}
+	if n.Spec.PodCIDR != "" && len(n.Spec.PodCIDRs) == 0 {
+		n.Spec.PodCIDRs = []string{n.Spec.PodCIDR}
+	}
 }
 
 func defaultSecret(s *corev1.Secret) {

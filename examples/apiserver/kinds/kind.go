@@ -121,6 +121,8 @@ type Kind struct {
 	// CopyStatus copies the status; it is then written by a subresource alone. Nil: the kind
 	// has no status of its own.
 	CopyStatus func(to, from Object)
+	// BringsStatus says that an object is created with the status that it comes with, as a kubelet creates its node.
+	BringsStatus bool
 	// Fields returns the fields that can be selected by, beside name and namespace. Nil: none.
 	Fields func(Object) map[string]string
 	// Columns are what people see of the objects. Nil: their names and when they were created.

@@ -117,7 +117,7 @@ func (r *Registry) prepareCreate(k *kinds.Kind, o kinds.Object) {
 	if k.Spec != nil {
 		o.SetGeneration(1)
 	}
-	if k.CopyStatus != nil {
+	if k.CopyStatus != nil && !k.BringsStatus {
 		k.CopyStatus(o, k.Empty(false))
 	}
 }
