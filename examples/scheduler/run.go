@@ -50,6 +50,9 @@ func Run(ctx context.Context, o Options) error {
 	nodesTold, err1 := nodes.AddHandler(ctx, s.nodeChanged, informer.HandlerOptions{Name: "scheduler"})
 	podsTold, err2 := pods.AddHandler(ctx, s.podChanged, informer.HandlerOptions{Name: "scheduler"})
 	if err := errors.Join(err1, err2); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	var running sync.WaitGroup
