@@ -166,7 +166,7 @@ func patchJSON(data, before []byte) ([]byte, error) {
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(operations)))
 	}
 	limitCopies()
-	after, err := operations.Apply(before)
+	after, err := apply(operations, before)
 	if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
@@ -174,6 +174,16 @@ func patchJSON(data, before []byte) ([]byte, error) {
 		}}
 	}
 	return after, nil
+}
+
+// apply applies operations. The library panics about some that lack what they need, such as the value of a new document.
+func apply(operations jsonpatch.Patch, before []byte) (after []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return operations.Apply(before)
 }
 
 // invalidPatch is the answer to a patch that makes no object.
