@@ -47,7 +47,7 @@ func TestClient(t *testing.T) {
 
 	changed := made.DeepCopy()
 	changed.Data = map[string]string{"k": "v"}
-	changed, err = maps.Update(ctx, changed)
+	_, err = maps.Update(ctx, changed)
 	require.NoError(t, err)
 	_, err = maps.Update(ctx, made)
 	require.True(t, apierrors.IsConflict(err), err)

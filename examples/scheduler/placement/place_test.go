@@ -144,27 +144,28 @@ func TestSignals(t *testing.T) {
 	there := bound(newPod(t, "there", asks("6", "1")), "n")
 	ns.SetPod(there)
 
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name    string
 		happens func()
 		fires   bool
 	}{
-		"a heartbeat": {func() {
+		{"a heartbeat", func() {
 			n = n.DeepCopy()
 			n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeReady})
 			ns.SetNode(n)
 		}, false},
-		"a status of the pod": {func() {
+		{"a status of the pod", func() {
 			there = there.DeepCopy()
 			there.Status.Phase = corev1.PodRunning
 			ns.SetPod(there)
 		}, false},
-		"a label of the node":      {func() { ns.SetNode(newNode(t, "n", "metadata: {labels: {a: b}}")) }, true},
-		"a pod that was not there": {func() { ns.RemovePod("nobody"); ns.Forget("nobody") }, false},
-		"a wish of another":        {ns.Wake, true},
+		{"a label of the node", func() { ns.SetNode(newNode(t, "n", "metadata: {labels: {a: b}}")) }, true},
+		{"a pod that was not there", func() { ns.RemovePod("nobody"); ns.Forget("nobody") }, false},
+		{"a wish of another", ns.Wake, true},
 	} {
 		fit := failed()
 		c.happens()
-		require.Equal(t, c.fires, fit.Changed.Fired(), name)
+		require.Equal(t, c.fires, fit.Changed.Fired(), c.name)
 	}
 	fit = failed()
 	there = there.DeepCopy()
