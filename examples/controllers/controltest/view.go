@@ -1,0 +1,122 @@
+package controltest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/examples/kube"
+	"github.com/seed3bce33ad/listwatch/informer"
+)
+
+// patience is how long a test waits for what it is sure to see.
+const patience = 2 * time.Minute
+
+// View is how a test sees a collection. Make one with [Watch].
+type View[T kube.Object] struct {
+	w        *World
+	informer *informer.Informer[T]
+	changed  chan struct{}
+	mu       sync.Mutex
+	// made are the UIDs of all objects that were seen. Guarded by mu.
+	made map[string]bool
+	// check is called at each change with what is there. Guarded by mu.
+	check func([]T)
+}
+
+// Watch begins to look at all objects of a type. Every change is seen.
+func Watch[T kube.Object](w *World) *View[T] {
+	w.T.Helper()
+	i, err := kube.Follow[T](w.Cluster, &w.factory, kube.Select{})
+	require.NoError(w.T, err)
+	v := &View[T]{w: w, informer: i, changed: make(chan struct{}, 1), made: map[string]bool{}}
+	v.each(func(o T) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.made[string(o.GetUID())] = true
+		if v.check != nil {
+			v.check(i.Indexer().List())
+		}
+		select {
+		case v.changed <- struct{}{}:
+		default:
+		}
+	})
+	require.NoError(w.T, i.WaitForSync(w.ctx))
+	return v
+}
+
+// each calls f with all objects that there are and at each change.
+func (v *View[T]) each(f func(T)) {
+	_, err := v.informer.AddHandler(v.w.ctx, func(_ context.Context, c informer.Change[T]) { f(c.Object) },
+		informer.HandlerOptions{Policy: informer.EveryEvent})
+	require.NoError(v.w.T, err)
+}
+
+// Always has check called at each change with what is there then, or later.
+func (v *View[T]) Always(check func([]T)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.check = check
+}
+
+// Until waits until what is there is what is waited for, and returns it. Only one goroutine may wait at a time.
+func (v *View[T]) Until(is func([]T) bool) []T {
+	v.w.T.Helper()
+	late := time.After(patience)
+	for {
+		objects := v.informer.Indexer().List()
+		if is(objects) {
+			return objects
+		}
+		select {
+		case <-v.changed:
+		case <-late:
+			require.FailNow(v.w.T, "it never came to that", "%+v", objects)
+		}
+	}
+}
+
+// One waits until the object of that name in the namespace "default" is what is waited for, and returns it.
+func (v *View[T]) One(name string, is func(T) bool) T {
+	v.w.T.Helper()
+	key := listwatch.Key{Namespace: metav1.NamespaceDefault, Name: name}
+	v.Until(func([]T) bool { o, ok := v.informer.Indexer().Get(key); return ok && is(o) })
+	o, _ := v.informer.Indexer().Get(key)
+	return o
+}
+
+// Made returns how many objects there have been so far.
+func (v *View[T]) Made() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.made)
+}
+
+// Create makes an object in the namespace "default".
+func Create[T kube.Object](w *World, o T) T {
+	w.T.Helper()
+	o.SetNamespace(metav1.NamespaceDefault)
+	made, err := kube.For[T](w.Cluster).Create(w.ctx, o)
+	require.NoError(w.T, err)
+	return made
+}
+
+// Merge changes the object of that name in the namespace "default" by a merge patch of it, or of a subresource.
+func Merge[T kube.Object](w *World, name, subresource string, body any) T {
+	w.T.Helper()
+	changed, err := kube.For[T](w.Cluster).Patch(w.ctx, listwatch.Key{Namespace: metav1.NamespaceDefault, Name: name},
+		kube.Patch{Body: body, Subresource: subresource})
+	require.NoError(w.T, err)
+	return changed
+}
+
+// Delete deletes the object of that name in the namespace "default".
+func Delete[T kube.Object](w *World, name string) {
+	w.T.Helper()
+	require.NoError(w.T, kube.For[T](w.Cluster).Delete(w.ctx, listwatch.Key{Namespace: metav1.NamespaceDefault, Name: name}, metav1.DeleteOptions{}))
+}
