@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -119,4 +120,11 @@ func Merge[T kube.Object](w *World, name, subresource string, body any) T {
 func Delete[T kube.Object](w *World, name string) {
 	w.T.Helper()
 	require.NoError(w.T, kube.For[T](w.Cluster).Delete(w.ctx, listwatch.Key{Namespace: metav1.NamespaceDefault, Name: name}, metav1.DeleteOptions{}))
+}
+
+// Kill deletes a pod, if it is there still.
+func (w *World) Kill(p *corev1.Pod) {
+	w.T.Helper()
+	err := kube.For[*corev1.Pod](w.Cluster).Delete(w.ctx, listwatch.KeyOf(p), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
+	require.NoError(w.T, kube.UnlessBehind(err))
 }
