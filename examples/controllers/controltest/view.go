@@ -68,14 +68,34 @@ func (v *View[T]) Always(check func([]T)) {
 // Until waits until what is there is what is waited for, and returns it. Only one goroutine may wait at a time.
 func (v *View[T]) Until(is func([]T) bool) []T {
 	v.w.T.Helper()
+	return v.wait(0, is)
+}
+
+// After lets so much time pass, and as much again when nothing comes of it for a while, as a step may have looked at the
+// clock just before. Otherwise it is as [View.Until].
+func (v *View[T]) After(d time.Duration, is func([]T) bool) []T {
+	v.w.T.Helper()
+	v.w.Clock.Add(d)
+	return v.wait(d, is)
+}
+
+// wait is Until that lets time pass whenever nothing changes.
+func (v *View[T]) wait(pass time.Duration, is func([]T) bool) []T {
+	v.w.T.Helper()
 	late := time.After(patience)
 	for {
+		quiet := make(<-chan time.Time)
+		if pass > 0 {
+			quiet = time.After(200 * time.Millisecond)
+		}
 		objects := v.informer.Indexer().List()
 		if is(objects) {
 			return objects
 		}
 		select {
 		case <-v.changed:
+		case <-quiet:
+			v.w.Clock.Add(pass)
 		case <-late:
 			require.FailNow(v.w.T, "it never came to that", "%+v", objects)
 		}
@@ -86,9 +106,13 @@ func (v *View[T]) Until(is func([]T) bool) []T {
 func (v *View[T]) One(name string, is func(T) bool) T {
 	v.w.T.Helper()
 	key := listwatch.Key{Namespace: metav1.NamespaceDefault, Name: name}
-	v.Until(func([]T) bool { o, ok := v.informer.Indexer().Get(key); return ok && is(o) })
-	o, _ := v.informer.Indexer().Get(key)
-	return o
+	var found T
+	v.Until(func([]T) bool {
+		o, ok := v.informer.Indexer().Get(key)
+		found = o
+		return ok && is(o)
+	})
+	return found
 }
 
 // Made returns how many objects there have been so far.

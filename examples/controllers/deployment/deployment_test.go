@@ -219,9 +219,8 @@ func TestProgressDeadline(t *testing.T) {
 	r.deployments.One("d", func(d *appsv1.Deployment) bool {
 		return d.Status.UpdatedReplicas == 2 && d.Status.Replicas == 5 && condition(d, appsv1.DeploymentProgressing).Status == corev1.ConditionTrue
 	})
-	r.Clock.Add(61 * time.Second)
-	r.deployments.One("d", func(d *appsv1.Deployment) bool {
-		c := condition(d, appsv1.DeploymentProgressing)
+	r.deployments.After(61*time.Second, func(d []*appsv1.Deployment) bool {
+		c := condition(d[0], appsv1.DeploymentProgressing)
 		return c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded"
 	})
 	r.done(r.image("i:2").Generation)
@@ -246,10 +245,15 @@ func TestChurn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
+	r.Flow()
 	r.bounds(0, 5)
 	d := controltest.Create(r.World, newDeployment("i:0"))
-	for n := range 40 {
-		switch random.IntN(5) {
+	for n := range 30 {
+		if n == 10 || n == 20 {
+			r.Server.CutConnections()
+			require.NoError(t, r.Server.Compact(t.Context()))
+		}
+		switch random.IntN(4) {
 		case 0, 1:
 			r.image("i:" + strconv.Itoa(random.IntN(4)))
 		case 2:
@@ -257,11 +261,6 @@ func TestChurn(t *testing.T) {
 				r.Kill(pods[random.IntN(len(pods))])
 			}
 		case 3:
-			r.Server.CutConnections()
-			if n%2 == 0 {
-				require.NoError(t, r.Server.Compact(t.Context()))
-			}
-		case 4:
 			at := r.pods.Made()
 			r.pods.Until(func([]*corev1.Pod) bool { return r.pods.Made() > at || random.IntN(2) == 0 })
 		}

@@ -1,6 +1,8 @@
 package replicaset_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -194,8 +196,7 @@ func TestStatus(t *testing.T) {
 	set = controltest.Create(w, set)
 	s := sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.ReadyReplicas == 2 })
 	require.Equal(t, appsv1.ReplicaSetStatus{Replicas: 2, FullyLabeledReplicas: 2, ReadyReplicas: 2, ObservedGeneration: 1}, s.Status)
-	w.Clock.Add(31 * time.Second)
-	sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.AvailableReplicas == 2 })
+	sets.After(31*time.Second, func(s []*appsv1.ReplicaSet) bool { return s[0].Status.AvailableReplicas == 2 })
 
 	one := pods.Until(has(set, 2))[0]
 	controltest.Merge[*corev1.Pod](w, one.Name, "", map[string]any{"metadata": map[string]any{"labels": map[string]any{"more": nil}}})
@@ -204,4 +205,61 @@ func TestStatus(t *testing.T) {
 	controltest.SetReady(w, changed, corev1.ConditionFalse)
 	controltest.Merge[*corev1.Pod](w, one.Name, "status", map[string]any{"status": map[string]any{"conditions": changed.Status.Conditions}})
 	sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.ReadyReplicas == 1 && s.Status.AvailableReplicas == 1 })
+}
+
+// The server refuses the pods that the template makes, until it is told to make others.
+func TestCreationFails(t *testing.T) {
+	w := controltest.New(t, replicaset.New)
+	pods, sets := controltest.Watch[*corev1.Pod](w), controltest.Watch[*appsv1.ReplicaSet](w)
+	set := replicaSet("a", 2)
+	set.Spec.Template.Finalizers = []string{"not a name"}
+	set = controltest.Create(w, set)
+	failed := sets.One("a", func(s *appsv1.ReplicaSet) bool { return len(s.Status.Conditions) == 1 })
+	require.Equal(t, appsv1.ReplicaSetReplicaFailure, failed.Status.Conditions[0].Type)
+	require.Equal(t, "FailedCreate", failed.Status.Conditions[0].Reason)
+	require.Zero(t, failed.Status.Replicas)
+	controltest.Merge[*appsv1.ReplicaSet](w, "a", "", map[string]any{"spec": map[string]any{"template": map[string]any{
+		"metadata": map[string]any{"finalizers": nil},
+	}}})
+	pods.After(time.Minute, has(set, 2))
+	sets.One("a", func(s *appsv1.ReplicaSet) bool { return len(s.Status.Conditions) == 0 && s.Status.Replicas == 2 })
+}
+
+// Whatever is done at random, it ends with what is wanted.
+func TestChurn(t *testing.T) {
+	w := controltest.New(t, replicaset.New)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	w.Flow()
+	w.Kubelet(controltest.Ready)
+	pods, sets := controltest.Watch[*corev1.Pod](w), controltest.Watch[*appsv1.ReplicaSet](w)
+	most := 12 // wanted at most, and what is adopted
+	pods.Always(func(pods []*corev1.Pod) {
+		if n := len(pods); n > most+30 {
+			t.Errorf("%d pods", n)
+		}
+	})
+	set := controltest.Create(w, replicaSet("a", 3))
+	for n := range 40 {
+		if n == 10 || n == 25 {
+			w.Server.CutConnections()
+			require.NoError(t, w.Server.Compact(t.Context()))
+		}
+		there := pods.Until(func([]*corev1.Pod) bool { return true })
+		switch k := random.IntN(4); {
+		case k == 0:
+			scale(w, "a", random.IntN(most))
+		case k == 1:
+			controltest.Create(w, pod(fmt.Sprintf("orphan-%d", n), web))
+		case k == 2 && len(there) > 0:
+			w.Kill(there[random.IntN(len(there))])
+		case k == 3:
+			at := pods.Made()
+			pods.Until(func([]*corev1.Pod) bool { return pods.Made() > at || random.IntN(2) == 0 })
+		}
+	}
+	scale(w, "a", 4)
+	pods.Until(func(all []*corev1.Pod) bool { return len(all) == 4 && active(set, all) == 4 })
+	sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.Replicas == 4 && s.Status.ReadyReplicas == 4 })
 }
