@@ -22,6 +22,7 @@
 //  1. A type of object leads to its resource, and every verb to the path that the API defines for it. (TestClient)
 //  2. What a refusal says keeps its reason: see k8s.io/apimachinery/pkg/api/errors. (TestClient)
 //  3. The same event told again counts up and makes no second object. (TestRecorder)
+//  4. How many replicas there shall be is read and changed whatever the kind. (TestScale)
 //
 // # Concurrency
 //

@@ -127,3 +127,28 @@ func TestRecorder(t *testing.T) {
 	require.Equal(t, map[string]int32{"one": 2, "two": 1}, counts)
 	t.Cleanup(func() { require.NoError(t, <-ended) })
 }
+
+func TestScale(t *testing.T) {
+	c, ctx := connect(t), t.Context()
+	labels := map[string]string{"app": "web"}
+	made, err := kube.For[*appsv1.ReplicaSet](c).Create(ctx, &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"},
+		Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		}},
+	})
+	require.NoError(t, err)
+	kind := appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
+	scale, err := c.GetScale(ctx, kind, listwatch.KeyOf(made))
+	require.NoError(t, err)
+	require.Equal(t, int32(1), scale.Spec.Replicas)
+	require.Equal(t, "app=web", scale.Status.Selector)
+	scale.Spec.Replicas = 3
+	set, err := c.SetScale(ctx, kind, scale)
+	require.NoError(t, err)
+	require.Equal(t, int32(3), set.Spec.Replicas)
+	_, err = c.SetScale(ctx, kind, scale)
+	require.True(t, apierrors.IsConflict(err), err)
+	_, err = c.GetScale(ctx, kind, listwatch.Key{Namespace: "default", Name: "b"})
+	require.True(t, apierrors.IsNotFound(err), err)
+}

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -38,8 +37,8 @@ type controller struct {
 	pods    *indexer.Index[*corev1.Pod, string]
 	sampler *sampler
 	mu      sync.Mutex
-	// wishes are what was wanted of late, by the autoscaler's UID. Guarded by mu.
-	wishes map[types.UID][]wish
+	// wishes are what was wanted of late, by the autoscaler's key. Guarded by mu.
+	wishes map[listwatch.Key]wishes
 }
 
 // New makes the controller of HorizontalPodAutoscalers with the figures of kubelets. It returns an error when an informer
@@ -63,12 +62,9 @@ func With(f Figures) control.Make {
 			cluster: env.Cluster, clock: env.Clock, logger: env.Logger,
 			events:  kube.NewRecorder(env.Cluster, "horizontal-pod-autoscaler", env.Clock),
 			scalers: scalers, writer: kube.For[*autoscalingv2.HorizontalPodAutoscaler](env.Cluster), pods: namespaces,
-			sampler: &sampler{figures: f, clock: env.Clock, nodes: map[string]*samples{}}, wishes: map[types.UID][]wish{},
+			sampler: &sampler{figures: f, clock: env.Clock, nodes: map[string]*samples{}}, wishes: map[listwatch.Key]wishes{},
 		}
-		forget := control.Of(scalers, func(a *autoscalingv2.HorizontalPodAutoscaler) []listwatch.Key {
-			return []listwatch.Key{listwatch.KeyOf(a)}
-		})
-		return control.Loop(control.NewQueue(env, name), c.step, forget, control.Of(pods, func(*corev1.Pod) []listwatch.Key { return nil })), nil
+		return control.Loop(control.NewQueue(env, name), c.step, control.Of(scalers, nil), control.Of(pods, func(*corev1.Pod) []listwatch.Key { return nil })), nil
 	}
 }
 
@@ -76,6 +72,9 @@ func With(f Figures) control.Make {
 func (c *controller) step(ctx context.Context, key listwatch.Key) (workqueue.Result, error) {
 	a, found := c.scalers.Indexer().Get(key)
 	if !found || a.DeletionTimestamp != nil {
+		c.mu.Lock()
+		delete(c.wishes, key)
+		c.mu.Unlock()
 		return workqueue.Result{}, nil
 	}
 	status := a.Status.DeepCopy()
@@ -115,9 +114,7 @@ func (c *controller) scale(ctx context.Context, a *autoscalingv2.HorizontalPodAu
 		if err != nil {
 			return c.unable(s, autoscalingv2.ScalingActive, "FailedGetResourceMetric", err)
 		}
-		c.mu.Lock()
-		c.wishes[a.UID], n = calmed(c.wishes[a.UID], wish{c.clock.Now(), n}, window(a), current)
-		c.mu.Unlock()
+		n = c.calm(a, n, current)
 		wanted = min(max(n, least), most)
 		if wanted != n {
 			c.say(s, autoscalingv2.ScalingLimited, corev1.ConditionTrue, "OutOfRange", "the desired count is outside of the allowed range")
@@ -138,6 +135,19 @@ func (c *controller) scale(ctx context.Context, a *autoscalingv2.HorizontalPodAu
 	s.LastScaleTime = ptr.To(metav1.NewTime(c.clock.Now()))
 	_ = c.events.Event(ctx, a, corev1.EventTypeNormal, "SuccessfulRescale", fmt.Sprintf("New size: %d; reason: cpu resource utilization", wanted))
 	return nil
+}
+
+// calm returns a number that is wanted, or one that was wanted of late.
+func (c *controller) calm(a *autoscalingv2.HorizontalPodAutoscaler, n, current int32) int32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.wishes[listwatch.KeyOf(a)]
+	if of.uid != a.UID {
+		of = wishes{uid: a.UID}
+	}
+	of.late, n = calmed(of.late, wish{c.clock.Now(), n}, window(a), current)
+	c.wishes[listwatch.KeyOf(a)] = of
+	return n
 }
 
 // recommend returns how many replicas the use of CPU asks for.

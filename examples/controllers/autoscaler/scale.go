@@ -6,6 +6,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -87,6 +88,12 @@ func window(a *autoscalingv2.HorizontalPodAutoscaler) time.Duration {
 type wish struct {
 	at       time.Time
 	replicas int32
+}
+
+// wishes are those of one autoscaler.
+type wishes struct {
+	uid  types.UID
+	late []wish
 }
 
 // calmed adds a wish to those of an autoscaler, drops the old ones, and returns the highest that is no larger than
