@@ -95,6 +95,7 @@ func newWorld(t *testing.T, l *load) (*controltest.World, *controltest.View[*app
 			}}},
 		},
 	})
+	scalers.One("web", func(*autoscalingv2.HorizontalPodAutoscaler) bool { return true })
 	return w, sets, scalers
 }
 
