@@ -141,7 +141,7 @@ func TestRollingUpdate(t *testing.T) {
 	require.Equal(t, "d-"+hash, first.Name)
 	require.Equal(t, hash, first.Spec.Selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey])
 
-	d = r.done(r.image("i:2").Generation)
+	r.done(r.image("i:2").Generation)
 	require.Equal(t, map[string]int{"i:2": 4}, byImage(r.pods.Until(func(p []*corev1.Pod) bool { return len(p) == 4 })))
 	d = r.deployments.One("d", func(d *appsv1.Deployment) bool { return d.Annotations[revision] == "2" })
 	require.Zero(t, d.Status.UnavailableReplicas)
