@@ -5,5 +5,6 @@
 // # Concurrency
 //
 // Every method is safe for concurrent use. Those about one container or one sandbox may be called in any order, and as
-// often as one likes: what has been done already is no error.
+// often as one likes: what has been done already is no error. What is given is kept, and what is returned is shared:
+// neither may be changed.
 package runtime

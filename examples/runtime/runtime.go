@@ -7,8 +7,15 @@ import (
 	"time"
 )
 
-// ErrNotFound is what is returned for a sandbox, a container or an image that is not there.
+// ErrNotFound is what is returned for a sandbox, a container or an image that is not there. To stop or to remove what is
+// not there is no error.
 var ErrNotFound = errors.New("runtime: not found")
+
+// ErrNotReady is what is returned when a container is to be made or started in a sandbox that has stopped.
+var ErrNotReady = errors.New("runtime: sandbox is not ready")
+
+// ErrNotRunning is what is returned when a command is to be run in a container that does not run.
+var ErrNotRunning = errors.New("runtime: container is not running")
 
 // Service runs pods: a RuntimeService of the Container Runtime Interface.
 type Service interface {
@@ -33,11 +40,12 @@ type Sandboxes interface {
 type Containers interface {
 	// CreateContainer makes a container in a sandbox, which StartContainer starts, and returns its id.
 	CreateContainer(ctx context.Context, sandbox string, c ContainerConfig) (id string, err error)
-	// StartContainer starts a container that was created. An error means that it could not run, such as a command that
-	// is not there; the container has exited then.
+	// StartContainer starts a container that was created; one that was started before is left as it is. An error means
+	// that it could not run, such as a command that is not there; the container has exited then, with code 128 and
+	// reason StartError.
 	StartContainer(ctx context.Context, id string) error
 	// StopContainer asks a container to end, by SIGTERM or what the image says, kills it after grace, and returns
-	// when it has ended.
+	// when it has ended. A container that was not started stays so.
 	StopContainer(ctx context.Context, id string, grace time.Duration) error
 	// RemoveContainer kills a container and forgets it and its log.
 	RemoveContainer(ctx context.Context, id string) error
@@ -47,11 +55,12 @@ type Containers interface {
 
 // Streams are what goes on in containers.
 type Streams interface {
-	// ContainerEvents calls f when a container has been created, started, has exited or was removed, until ctx is done.
-	// Nothing is lost between a call of ListContainers that begins after the first call of f, which has an empty event.
+	// ContainerEvents calls f when a container has been created, started, has exited or was removed, and when a sandbox is
+	// ready, has stopped or was removed, until ctx is done; it returns the cause then. Nothing that happens after the first
+	// call of f, which has an empty event, is lost; several changes of the same may be told by one call.
 	ContainerEvents(ctx context.Context, f func(Event)) error
 	// Exec runs a command in a container until it has ended, and returns its exit code. An error means that it did
-	// not run.
+	// not run, or was killed since ctx is done.
 	Exec(ctx context.Context, id string, e Exec) (code int, err error)
 	// Stats returns what containers have used. Containers that do not run are left out.
 	Stats(ctx context.Context) ([]Stats, error)
@@ -153,7 +162,8 @@ type Container struct {
 	Created, Started, Finished time.Time
 }
 
-// Event says that a container is in another state, or gone. The zero value says that events come from now on.
+// Event says that a container is in another state, or gone; without Container, that the sandbox is. The zero value says
+// that events come from now on.
 type Event struct {
 	Container, Sandbox string
 	// PodUID is of the pod that the sandbox is for.
