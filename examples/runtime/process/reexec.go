@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/seed3bce33ad/listwatch/examples/runtime/process/internal/bridge"
 	"github.com/seed3bce33ad/listwatch/examples/runtime/process/internal/commands"
@@ -21,22 +22,23 @@ func Reexec() {
 		argument = os.Args[1]
 	}
 	var err error
+	// syscall.Exit, since os.Exit takes a second in a program that looks for data races.
 	switch name := filepath.Base(os.Args[0]); {
 	case name == pod.PauseName:
 		err = pod.RunPause(argument)
 	case name == pod.ContainerName:
 		err = pod.RunContainer(argument)
 	case name == pod.EnterName:
-		os.Exit(pod.RunEnter())
+		syscall.Exit(pod.RunEnter())
 	case name == pod.ProbeName:
-		os.Exit(pod.RunProbe(argument))
+		syscall.Exit(pod.RunProbe(argument))
 	case os.Getenv(commands.Variable) != "" && commands.Has(name):
-		os.Exit(commands.Run(name, os.Args[1:]))
+		syscall.Exit(commands.Run(name, os.Args[1:]))
 	default:
 		return
 	}
 	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
+	syscall.Exit(1)
 }
 
 // commandsDir is where the built-in commands are as files, in the directory of a runtime.
