@@ -68,6 +68,18 @@ func TestContainerTakesItsProcessesWithIt(t *testing.T) {
 	})
 }
 
+// TestSignalsAreTheDefault lets containers do with signals what they like: none is ignored from the start.
+func TestSignalsAreTheDefault(t *testing.T) {
+	both(t, func(t *testing.T, o process.Options) {
+		n := newNode(t, o)
+		c := n.shell("grep -E '^Sig(Ign|Blk)' /proc/self/status")
+		require.Zero(t, n.ended(c).ExitCode)
+		for line := range strings.Lines(n.log()) {
+			require.Contains(t, line, "\t0000000000000000")
+		}
+	})
+}
+
 func TestNothingIsLeft(t *testing.T) {
 	both(t, func(t *testing.T, o process.Options) {
 		before := machine(t)

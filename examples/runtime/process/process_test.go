@@ -206,7 +206,18 @@ func TestMounts(t *testing.T) {
 			require.NoError(t, err)
 			require.NotZero(t, code, "it is read-only")
 		}
-		id, err := n.CreateContainer(t.Context(), n.sandbox, runtime.ContainerConfig{Name: "d", Image: "builtin/pause",
+		within := filepath.Join(shared, "within")
+		require.NoError(t, os.Mkdir(within, 0o755))
+		id, err := n.CreateContainer(t.Context(), n.sandbox, runtime.ContainerConfig{Name: "nested", Image: "builtin/pause",
+			Mounts: []runtime.Mount{{ContainerPath: "/mnt/a/within", HostPath: filepath.Dir(config)}, {ContainerPath: "/mnt/a/", HostPath: shared}}})
+		if n.full() {
+			require.NoError(t, err)
+			require.NoError(t, n.StartContainer(t.Context(), id))
+			require.Equal(t, "a=b\n", n.exec(id, "cat", "/mnt/a/within/settings"))
+		} else {
+			require.ErrorContains(t, err, "mount /mnt/a/within: without a mount namespace, one mount can't be within another")
+		}
+		id, err = n.CreateContainer(t.Context(), n.sandbox, runtime.ContainerConfig{Name: "d", Image: "builtin/pause",
 			Mounts: []runtime.Mount{{ContainerPath: "/x", HostPath: filepath.Join(shared, "none")}}})
 		if err == nil {
 			err = n.StartContainer(t.Context(), id)

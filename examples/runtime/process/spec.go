@@ -3,6 +3,7 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -36,7 +37,7 @@ func (r *Runtime) spec(s *sandbox, c *container, i image) pod.Container {
 	if i.builtin {
 		path = filepath.Join(r.o.Dir, commandsDir) + ":" + path
 	}
-	for _, m := range config.Mounts {
+	for _, m := range outerFirst(config.Mounts) {
 		spec.Mounts = append(spec.Mounts, pod.Mount{Path: m.ContainerPath, Host: m.HostPath, ReadOnly: m.ReadOnly})
 	}
 	var more []string
@@ -62,15 +63,27 @@ func (r *Runtime) spec(s *sandbox, c *container, i image) pod.Container {
 	return spec
 }
 
+// outerFirst returns mounts so that each comes after those that it is within.
+func outerFirst(mounts []runtime.Mount) []runtime.Mount {
+	return slices.SortedStableFunc(slices.Values(mounts), func(a, b runtime.Mount) int {
+		return cmp.Compare(filepath.Clean(a.ContainerPath), filepath.Clean(b.ContainerPath))
+	})
+}
+
 // linkMounts makes what stands for mounts where there can be none: links to them below a directory.
 func linkMounts(dir string, mounts []runtime.Mount) error {
-	for _, m := range mounts {
+	outer := ""
+	for _, m := range outerFirst(mounts) {
 		path := filepath.Join(dir, filepath.Join("/", m.ContainerPath))
+		if outer != "" && strings.HasPrefix(path, outer+"/") {
+			return fmt.Errorf("mount %s: without a mount namespace, one mount can't be within another", m.ContainerPath)
+		}
+		outer = path
 		if !exists(m.HostPath) {
 			return fmt.Errorf("mount %s: %s: %w", m.ContainerPath, m.HostPath, fs.ErrNotExist)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("mount %s: without a mount namespace, one mount can't be within another: %w", m.ContainerPath, err)
+			return fmt.Errorf("mount %s: %w", m.ContainerPath, err)
 		}
 		if err := os.Symlink(m.HostPath, path); err != nil {
 			return fmt.Errorf("mount %s: %w", m.ContainerPath, err)

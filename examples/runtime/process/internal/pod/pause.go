@@ -46,7 +46,8 @@ func RunPause(argument string) error {
 	if err := p.settle(); err != nil {
 		return err
 	}
-	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE)
+	// Taken, not ignored: containers would inherit that.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	file := os.NewFile(listenFile, "control")
 	listener, err := net.FileListener(file)
 	if err != nil {
