@@ -192,3 +192,12 @@ type Stats struct {
 	MemoryBytes int64
 	At          time.Time
 }
+
+// RemoveAll removes all sandboxes. It goes on after errors, and returns them.
+func RemoveAll(ctx context.Context, from Sandboxes) error {
+	all, err := from.ListPodSandboxes(ctx)
+	for _, s := range all {
+		err = errors.Join(err, from.RemovePodSandbox(ctx, s.ID))
+	}
+	return err
+}

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // load finds the sandboxes and containers of an earlier runtime with the same directory.
@@ -37,6 +39,9 @@ func (r *Runtime) load() error {
 			return err
 		}
 		r.sandboxes[s.Sandbox.ID] = s
+	}
+	all := slices.Collect(maps.Values(r.sandboxes))
+	for _, s := range all { // from here on there are goroutines
 		r.adopt(s)
 	}
 	return nil
@@ -44,20 +49,19 @@ func (r *Runtime) load() error {
 
 // adopt connects with the pause process of a sandbox, or cleans up when there is none.
 func (r *Runtime) adopt(s *sandbox) {
-	address, err := netip.ParseAddr(s.Sandbox.IP)
 	if s.alive() && s.connect() == nil && s.keep() == nil {
-		if err == nil {
+		r.mu.Lock()
+		if address, err := netip.ParseAddr(s.Sandbox.IP); err == nil {
 			r.pool.Claim(address)
 		}
 		s.Sandbox.Ready = true
+		r.mu.Unlock()
 		r.refresh(s)
 		r.wg.Go(func() { r.watch(s) })
 		return
 	}
-	ours := s.Sandbox.IP
-	s.Sandbox.IP = "" // it may be another's by now
+	s.returned = true // its address may be another's by now
 	r.end(s)
-	s.Sandbox.IP = ours
 }
 
 func (r *Runtime) loadContainers(s *sandbox) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -47,15 +48,11 @@ func open(t *testing.T, o process.Options) *process.Runtime {
 }
 
 func empty(t *testing.T, r *process.Runtime) {
-	ctx := context.Background()
-	all, err := r.ListPodSandboxes(ctx)
-	if err != nil {
-		require.ErrorContains(t, err, "closed")
+	err := runtime.RemoveAll(context.Background(), r)
+	if err != nil && strings.Contains(err.Error(), "closed") {
 		return
 	}
-	for _, s := range all {
-		require.NoError(t, r.RemovePodSandbox(ctx, s.ID))
-	}
+	require.NoError(t, err)
 	require.NoError(t, r.Close())
 }
 

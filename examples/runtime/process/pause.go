@@ -41,6 +41,10 @@ func (s *sandbox) startPause() error {
 		return err
 	}
 	defer socket.Close()
+	// Before it starts, so that it can't miss the end of this process.
+	if err := s.connect(); err != nil {
+		return err
+	}
 	log, err := os.OpenFile(filepath.Join(s.dir, pauseLogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -60,7 +64,7 @@ func (s *sandbox) startPause() error {
 		return fmt.Errorf("start the pause process: %w", err)
 	}
 	s.Start = pod.StartTime(s.PID)
-	return s.connect()
+	return nil
 }
 
 func (s *sandbox) namespaces() uintptr {

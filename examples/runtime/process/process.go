@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -175,17 +176,27 @@ func (r *Runtime) ContainerEvents(ctx context.Context, f func(runtime.Event)) er
 	return r.feed.Follow(ctx, f)
 }
 
+// lockTime is how long a runtime that was killed may still seem to hold its directory: what it was just starting has its
+// files until it runs.
+const lockTime = 500 * time.Millisecond
+
 // lock opens a file that no other process has open so.
 func lock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		file.Close()
-		return nil, fmt.Errorf("%s: another runtime uses the directory: %w", path, err)
+	for deadline := time.Now().Add(lockTime); ; {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return file, nil
+		}
+		if err != unix.EWOULDBLOCK || time.Now().After(deadline) {
+			file.Close()
+			return nil, fmt.Errorf("%s: another runtime uses the directory: %w", path, err)
+		}
+		time.Sleep(lockTime / 50)
 	}
-	return file, nil
 }
 
 // newID returns an id that nobody has had.

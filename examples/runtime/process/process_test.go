@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -54,6 +55,19 @@ func TestPodsHaveNetworks(t *testing.T) {
 		require.Contains(t, n.exec(client, "fetch", "http://"+here+":8080/env"), "RUNTIME_IMAGE=builtin/web:2\n")
 		require.Equal(t, "web\n", n.exec(client, "hostname"))
 	})
+}
+
+// TestNodesReachEachOther has the pods of two nodes on one machine speak with each other.
+func TestNodesReachEachOther(t *testing.T) {
+	first := newNode(t, process.Options{Dir: t.TempDir(), CIDR: netip.MustParsePrefix("10.244.1.0/24"),
+		LoopbackCIDR: netip.MustParsePrefix("127.244.1.0/24")})
+	second := newNode(t, process.Options{Dir: t.TempDir(), CIDR: netip.MustParsePrefix("10.244.2.0/24"),
+		LoopbackCIDR: netip.MustParsePrefix("127.244.2.0/24")})
+	second.start(runtime.ContainerConfig{Name: "server", Image: "builtin/web", LogPath: "server.log", Args: []string{"-text", "second"}})
+	waitForLog(t, filepath.Join(second.logs, "server.log"), "listening")
+	client := first.start(runtime.ContainerConfig{Name: "client", Image: "builtin/pause"})
+	require.Equal(t, "second\n", first.exec(client, "fetch", "http://"+second.ip(second.sandbox)+":8080/"))
+	require.True(t, second.CIDR().Contains(netip.MustParseAddr(second.ip(second.sandbox))))
 }
 
 // waitForLog returns when a file has a text. Nothing tells of what a container writes but the file.

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -56,14 +58,20 @@ func must(err error) {
 	}
 }
 
-// kubelet starts a process that starts a pod, kills it, and returns the ids of two containers and of the sandbox.
-func kubelet(t *testing.T, o process.Options) []string {
+func kubeletCommand(t *testing.T, o process.Options) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(o)
 	require.NoError(t, err)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), asKubelet+"="+string(text))
 	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// kubelet starts a process that starts a pod, kills it, and returns the ids of two containers and of the sandbox.
+func kubelet(t *testing.T, o process.Options) []string {
+	t.Helper()
+	cmd := kubeletCommand(t, o)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -119,6 +127,38 @@ func TestKilled(t *testing.T) {
 		require.False(t, all[0].Ready)
 		require.True(t, all[1].Ready)
 		require.Empty(t, marked(t, n.sandbox))
+	})
+}
+
+// TestKilledAnywhere kills programs while they make pods: what they leave half made is found and can be removed.
+func TestKilledAnywhere(t *testing.T) {
+	both(t, func(t *testing.T, o process.Options) {
+		before := machine(t)
+		require.NoError(t, os.Mkdir(filepath.Join(o.Dir, "shared"), 0o755))
+		require.NoError(t, mkfifo(filepath.Join(o.Dir, "shared", "fifo")))
+		for range 6 {
+			cmd := kubeletCommand(t, o)
+			require.NoError(t, cmd.Start())
+			<-time.After(20*time.Millisecond + rand.N(60*time.Millisecond))
+			require.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+		}
+		n := &node{Runtime: open(t, o), t: t}
+		all, err := n.ListPodSandboxes(t.Context())
+		require.NoError(t, err)
+		containers, err := n.ListContainers(t.Context())
+		require.NoError(t, err)
+		for _, c := range containers {
+			if c.State == runtime.Running {
+				require.Equal(t, "web\n", n.exec(c.ID, "hostname"))
+			}
+		}
+		for _, s := range all {
+			require.NoError(t, n.RemovePodSandbox(t.Context(), s.ID))
+			require.Empty(t, marked(t, s.ID))
+		}
+		require.NoError(t, n.Close())
+		require.Equal(t, before, machine(t))
 	})
 }
 

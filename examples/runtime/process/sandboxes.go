@@ -33,7 +33,9 @@ type sandbox struct {
 	dir      string
 	pause    *rpc.Client   // of the pause process; nil when there is none
 	stopping bool          // no containers are made in it any more
-	ended    chan struct{} // closed when nothing of it is left but its files
+	ended    chan struct{} // closed when nothing of it is left but its files, or what left says
+	returned bool          // its address was given back
+	left     error         // what could not be removed; read when ended is closed, under the runtime's lock
 }
 
 type record struct {
@@ -65,8 +67,8 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, config runtime.SandboxConfi
 	s.Spec = pod.Sandbox{ID: id, Hostname: config.Hostname, UTS: r.rights.uts && !config.HostNetwork,
 		PID: r.rights.pid, Mount: r.rights.mount}
 	if err := r.run(ctx, s); err != nil {
-		r.cleanUp(s)
-		return "", errors.Join(fmt.Errorf("process: sandbox of %s/%s: %w", config.Namespace, config.Name, err), os.RemoveAll(s.dir))
+		err = fmt.Errorf("process: sandbox of %s/%s: %w", config.Namespace, config.Name, err)
+		return "", errors.Join(err, r.cleanUp(s), os.RemoveAll(s.dir))
 	}
 	r.mu.Lock()
 	s.Sandbox.Ready = true
@@ -182,6 +184,9 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, id string) error {
 	if s == nil {
 		return nil
 	}
+	if err := r.cleanRest(s); err != nil {
+		return fmt.Errorf("process: sandbox %s: %w", id, err)
+	}
 	for _, c := range inside {
 		if err := r.RemoveContainer(ctx, c); err != nil {
 			return err
@@ -197,6 +202,21 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, id string) error {
 		r.publish(s)
 	}
 	return nil
+}
+
+// cleanRest tries again what could not be removed when a sandbox ended.
+func (r *Runtime) cleanRest(s *sandbox) error {
+	r.mu.Lock()
+	left := s.left
+	r.mu.Unlock()
+	if left == nil {
+		return nil
+	}
+	left = r.cleanUp(s)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.left = left
+	return left
 }
 
 // ListPodSandboxes returns all sandboxes, the oldest first. See runtime.Sandboxes.
@@ -235,7 +255,7 @@ func (r *Runtime) watch(s *sandbox) {
 
 // end cleans up after a sandbox whose pause process has ended, or is not what it was.
 func (r *Runtime) end(s *sandbox) {
-	r.cleanUp(s)
+	left := r.cleanUp(s)
 	now := time.Now()
 	r.mu.Lock()
 	s.Sandbox.Ready = false
@@ -246,22 +266,20 @@ func (r *Runtime) end(s *sandbox) {
 		}
 	}
 	r.mu.Unlock()
-	err := s.save()
+	left = errors.Join(left, s.save())
 	for _, dir := range dirs {
-		err = errors.Join(err, pod.Lost(dir, now))
+		left = errors.Join(left, pod.Lost(dir, now))
 	}
 	r.refresh(s)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil {
-		s.Sandbox.Missing = append(slices.Clone(s.Sandbox.Missing), err.Error())
-	}
+	s.left = left
 	r.publish(s)
 	close(s.ended)
 }
 
 // cleanUp ends what is left of a sandbox and takes back what it had.
-func (r *Runtime) cleanUp(s *sandbox) {
+func (r *Runtime) cleanUp(s *sandbox) error {
 	if s.pause != nil {
 		s.pause.Close()
 	}
@@ -273,15 +291,13 @@ func (r *Runtime) cleanUp(s *sandbox) {
 	if s.Network && r.bridge != nil {
 		err = r.bridge.Detach(s.link())
 	}
-	err = errors.Join(err, s.Cgroups.Remove())
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		s.Sandbox.Missing = append(slices.Clone(s.Sandbox.Missing), err.Error())
-	}
-	if address, err := netip.ParseAddr(s.Sandbox.IP); err == nil {
+	if address, err := netip.ParseAddr(s.Sandbox.IP); err == nil && !s.returned {
 		r.pool.Give(address)
+		s.returned = true
 	}
+	r.mu.Unlock()
+	return errors.Join(err, s.Cgroups.Remove())
 }
 
 func (r *Runtime) publish(s *sandbox) {

@@ -24,9 +24,7 @@ func Random(t *testing.T, seed uint64, steps int, open func(*testing.T) Runtime,
 		m.step(restart)
 		m.compare()
 	}
-	for _, id := range m.made {
-		require.NoError(t, m.RemovePodSandbox(t.Context(), id))
-	}
+	require.NoError(t, runtime.RemoveAll(t.Context(), m))
 	require.Empty(t, m.rig.sandboxes())
 	require.Empty(t, m.rig.containers())
 }
@@ -240,9 +238,7 @@ func Together(t *testing.T, seed uint64, steps int, open func(*testing.T) Runtim
 		})
 	}
 	wg.Wait()
-	for _, s := range sandboxes {
-		require.NoError(t, g.RemovePodSandbox(t.Context(), s))
-	}
+	require.NoError(t, runtime.RemoveAll(t.Context(), g))
 	require.Empty(t, g.sandboxes())
 	require.Empty(t, g.containers())
 }

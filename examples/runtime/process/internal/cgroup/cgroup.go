@@ -41,7 +41,12 @@ func Root() (g Group, missing []string) {
 	if err == nil {
 		var mounts []byte
 		if mounts, err = os.ReadFile("/proc/self/mountinfo"); err == nil {
-			g = find(string(own), string(mounts))
+			var top Group
+			g, top = find(string(own), string(mounts))
+			// In version 2 a group that has processes can't have groups with controllers, but for the one at the top.
+			if g.V2 && len(g.Dirs) > 0 && g.usable(Memory, g.Dirs[Memory]) != nil {
+				g = top
+			}
 		}
 	}
 	for _, controller := range []string{CPU, CPUAcct, Memory} {
@@ -60,9 +65,11 @@ func Root() (g Group, missing []string) {
 	return g, missing
 }
 
-// find reads what group a process is in, and where that is mounted. Controllers are either all of version 1, or of 2.
-func find(own, mounts string) Group {
+// find reads what group a process is in, where that is mounted, and what is at the top of the mount. Controllers are
+// either all of version 1, or of 2.
+func find(own, mounts string) (g, top Group) {
 	one, two := Group{Dirs: map[string]string{}}, Group{V2: true, Dirs: map[string]string{}}
+	top = Group{V2: true, Dirs: map[string]string{}}
 	within := map[string]string{}
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -95,14 +102,14 @@ func find(own, mounts string) Group {
 			}
 		case "cgroup2":
 			for _, controller := range []string{CPU, CPUAcct, Memory} {
-				two.Dirs[controller] = place("")
+				two.Dirs[controller], top.Dirs[controller] = place(""), left[4]
 			}
 		}
 	}
 	if len(one.Dirs) > 0 {
-		return one
+		return one, one
 	}
-	return two
+	return two, top
 }
 
 // usable tries whether a controller can be used in groups below a directory.

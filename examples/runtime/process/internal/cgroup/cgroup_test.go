@@ -22,14 +22,19 @@ func TestFind(t *testing.T) {
 32 25 0:28 /docker/a /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
 33 25 0:29 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
 `
+	g, _ := find("4:cpu,cpuacct:/user\n3:memory:/docker/a/b\n0::/\n", v1)
 	require.Equal(t, Group{Dirs: map[string]string{CPU: "/sys/fs/cgroup/cpu,cpuacct/user", CPUAcct: "/sys/fs/cgroup/cpu,cpuacct/user",
-		Memory: "/sys/fs/cgroup/memory/b"}}, find("4:cpu,cpuacct:/user\n3:memory:/docker/a/b\n0::/\n", v1))
-	require.Equal(t, "/sys/fs/cgroup/memory", find("3:memory:/elsewhere\n", v1).Dirs[Memory], "what is above the mount can't be seen")
+		Memory: "/sys/fs/cgroup/memory/b"}}, g)
+	g, _ = find("3:memory:/elsewhere\n", v1)
+	require.Equal(t, "/sys/fs/cgroup/memory", g.Dirs[Memory], "what is above the mount can't be seen")
 
 	const v2 = "31 25 0:27 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n"
 	dir := "/sys/fs/cgroup/user.slice"
-	require.Equal(t, Group{V2: true, Dirs: map[string]string{CPU: dir, CPUAcct: dir, Memory: dir}}, find("0::/user.slice\n", v2))
-	require.Empty(t, find("", "").Dirs)
+	g, top := find("0::/user.slice\n", v2)
+	require.Equal(t, Group{V2: true, Dirs: map[string]string{CPU: dir, CPUAcct: dir, Memory: dir}}, g)
+	require.Equal(t, []string{"/sys/fs/cgroup"}, top.Paths())
+	g, _ = find("", "")
+	require.Empty(t, g.Dirs)
 }
 
 // TestFiles checks what is written to which file, and read from which, in directories that stand for groups.
