@@ -133,6 +133,9 @@ func TestOutOfMemory(t *testing.T) {
 	c := n.start(runtime.ContainerConfig{Name: "c", Image: "builtin/burn",
 		Args:   []string{"-cpu", "0", "-memory", strconv.Itoa(size)},
 		Limits: runtime.Limits{MemoryBytes: limit}})
+	small := n.start(runtime.ContainerConfig{Name: "small", Command: []string{"/bin/sleep", "1000"},
+		Limits: runtime.Limits{MemoryBytes: 4 << 20}})
+	require.Equal(t, runtime.Running, n.container(small).State, "its limit is not for what starts it")
 	if !limited { // what was told is what happens
 		require.Equal(t, runtime.Running, n.container(c).State)
 		return

@@ -37,7 +37,8 @@ func becomeContainer(path string) error {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return err
 	}
-	if err := join(c.Cgroups); err != nil {
+	groups, err := openGroups(c.Cgroups)
+	if err != nil {
 		return err
 	}
 	if c.Mount {
@@ -49,13 +50,30 @@ func becomeContainer(path string) error {
 	if err != nil {
 		return err
 	}
+	// Last, so that the limits are for the command, and not for what this program needs until here.
+	if err := join(groups); err != nil {
+		return err
+	}
 	return fmt.Errorf("exec %s: %w", program, unix.Exec(program, c.Args, c.Env))
 }
 
+// openGroups opens the files by which a process enters cgroups. They may be out of sight when it does.
+func openGroups(dirs []string) ([]*os.File, error) {
+	var all []*os.File
+	for _, dir := range dirs {
+		file, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fmt.Errorf("enter a cgroup: %w", err)
+		}
+		all = append(all, file)
+	}
+	return all, nil
+}
+
 // join moves this process into cgroups.
-func join(cgroups []string) error {
-	for _, dir := range cgroups {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0); err != nil {
+func join(groups []*os.File) error {
+	for _, file := range groups {
+		if _, err := file.WriteString("0"); err != nil {
 			return fmt.Errorf("enter a cgroup: %w", err)
 		}
 	}

@@ -63,7 +63,8 @@ func startEntered() (int, error) {
 	if err := json.NewDecoder(file).Decode(&e); err != nil {
 		return 0, err
 	}
-	if err := join(e.Cgroups); err != nil {
+	groups, err := openGroups(e.Cgroups)
+	if err != nil {
 		return 0, err
 	}
 	if err := enterNamespaces(e); err != nil {
@@ -71,6 +72,9 @@ func startEntered() (int, error) {
 	}
 	program, err := find(e.Args, e.Env, e.WorkingDir)
 	if err != nil {
+		return 0, err
+	}
+	if err := join(groups); err != nil {
 		return 0, err
 	}
 	pid, err := syscall.ForkExec(program, e.Args, &syscall.ProcAttr{
