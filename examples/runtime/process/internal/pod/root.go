@@ -95,9 +95,7 @@ func system(c Container, root string) error {
 			if strings.HasPrefix(point, c.Dir+"/") {
 				continue // the new root itself
 			}
-			if err := bind(point, root+point); err != nil {
-				return err
-			}
+			_ = bind(point, root+point) // what can't be shown, such as what a user has mounted alone, is left out
 		}
 		return nil
 	}
