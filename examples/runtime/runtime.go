@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -81,7 +82,7 @@ type SandboxConfig struct {
 	Namespace, Name, UID string
 	// Attempt counts the sandboxes of the pod, from 0.
 	Attempt int
-	// Hostname is what the pod calls itself. Defaults to Name.
+	// Hostname is what the pod calls itself. Defaults to Name, or what the kernel takes of it: 63 characters.
 	Hostname string
 	// HostNetwork leaves the pod in the network of its node.
 	HostNetwork bool
@@ -91,6 +92,15 @@ type SandboxConfig struct {
 	Limits Limits
 	// Annotations are kept with the sandbox.
 	Annotations map[string]string
+}
+
+// WithDefaults returns the config with what is not set as it is by default.
+func (c SandboxConfig) WithDefaults() SandboxConfig {
+	const longest = 63
+	if c.Hostname == "" {
+		c.Hostname = strings.TrimRight(c.Name[:min(len(c.Name), longest)], "-.")
+	}
+	return c
 }
 
 // Limits are what may be used. Zero: no limit.

@@ -17,10 +17,8 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config runtime.SandboxConfig)
 	if r.closed {
 		return "", errClosed
 	}
-	s := &sandbox{number: r.made + 1, Sandbox: runtime.Sandbox{Config: config, Ready: true, Created: r.o.Clock.Now()}}
-	if config.Hostname == "" {
-		s.Config.Hostname = config.Name
-	}
+	s := &sandbox{number: r.made + 1,
+		Sandbox: runtime.Sandbox{Config: config.WithDefaults(), Ready: true, Created: r.o.Clock.Now()}}
 	if !config.HostNetwork {
 		address, err := r.pool.Take()
 		if err != nil {

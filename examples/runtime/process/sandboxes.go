@@ -57,9 +57,7 @@ func (s *sandbox) save() error { return save(filepath.Join(s.dir, sandboxFile), 
 
 // RunPodSandbox starts a pause process with the namespaces that are allowed. See runtime.Sandboxes.
 func (r *Runtime) RunPodSandbox(ctx context.Context, config runtime.SandboxConfig) (string, error) {
-	if config.Hostname == "" {
-		config.Hostname = config.Name
-	}
+	config = config.WithDefaults()
 	id := newID()
 	s := &sandbox{dir: filepath.Join(r.o.Dir, sandboxesDir, id), ended: make(chan struct{})}
 	s.Sandbox = runtime.Sandbox{ID: id, Config: config, Created: time.Now(), Missing: r.rights.missing}

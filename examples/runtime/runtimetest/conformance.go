@@ -48,6 +48,10 @@ func life(r *rig) {
 	id := r.run(config)
 	s := r.sandbox(id)
 	config.Hostname = "web"
+	long := strings.Repeat("a", 62) + "-" + strings.Repeat("b", 10)
+	longer := r.run(runtime.SandboxConfig{Namespace: "default", Name: long, UID: "uid-2"})
+	require.Equal(t, long[:62], r.sandbox(longer).Config.Hostname)
+	require.NoError(t, r.RemovePodSandbox(ctx, longer))
 	require.Equal(t, config, s.Config)
 	require.True(t, s.Ready)
 	require.NotEmpty(t, s.IP)
