@@ -43,12 +43,19 @@ func open(t *testing.T, o process.Options) *process.Runtime {
 	t.Helper()
 	r, err := process.New(o)
 	require.NoError(t, err)
-	t.Cleanup(func() { empty(t, r) })
+	t.Cleanup(func() { empty(t, r, o.Dir) })
 	return r
 }
 
-func empty(t *testing.T, r *process.Runtime) {
-	err := runtime.RemoveAll(context.Background(), r)
+func empty(t *testing.T, r *process.Runtime, dir string) {
+	logs, err := filepath.Glob(filepath.Join(dir, "sandboxes", "*", "pause.log"))
+	require.NoError(t, err)
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Empty(t, string(text), "what pause processes say is faults, such as data races")
+	}
+	err = runtime.RemoveAll(context.Background(), r)
 	if err != nil && strings.Contains(err.Error(), "closed") {
 		return
 	}

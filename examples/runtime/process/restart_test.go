@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -231,43 +230,4 @@ func TestOneRuntimeADirectory(t *testing.T) {
 	open(t, o)
 	_, err = process.New(process.Options{})
 	require.ErrorContains(t, err, "Dir is not set")
-}
-
-// withoutRights is set in the environment of a process that gives up rights of root: 1 to do it, 2 when it is done.
-const withoutRights = "TEST_WITHOUT_RIGHTS"
-
-// dropRights starts this program anew as a root that may not make namespaces or links, if it is to.
-func dropRights() {
-	if os.Getenv(withoutRights) != "1" {
-		return
-	}
-	for _, capability := range []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN} {
-		must(unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0))
-	}
-	must(os.Setenv(withoutRights, "2"))
-	must(unix.Exec("/proc/self/exe", os.Args, os.Environ()))
-}
-
-func TestMissing(t *testing.T) {
-	if os.Geteuid() == 0 && os.Getenv(withoutRights) == "" {
-		cmd := exec.Command("/proc/self/exe", "-test.run=^TestMissing$|^TestConformance$|^TestKilled$", "-test.v")
-		cmd.Env = append(os.Environ(), withoutRights+"=1")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
-		require.Contains(t, string(out), "--- PASS: TestMissing")
-		return
-	}
-	r := open(t, process.Options{Dir: t.TempDir()})
-	missing := strings.Join(r.Missing(), "\n")
-	for _, what := range []string{"network", "IPC", "UTS", "PID", "mount"} {
-		require.Contains(t, missing, what+" namespace (operation not permitted)")
-	}
-	require.False(t, r.Networked())
-	require.Equal(t, "127.244.0.0/24", r.CIDR().String())
-	id, err := r.RunPodSandbox(t.Context(), runtime.SandboxConfig{Namespace: "default", Name: "web", UID: "u"})
-	require.NoError(t, err)
-	all, err := r.ListPodSandboxes(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, id, all[0].ID)
-	require.Equal(t, r.Missing(), all[0].Missing)
 }
