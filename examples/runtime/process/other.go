@@ -40,3 +40,6 @@ func (*Runtime) Close() error { return nil }
 
 // Reexec does nothing: only on Linux are there processes that are this program under another name.
 func Reexec() {}
+
+// SetUpLoopback returns an error: networks of tests are made on Linux.
+func SetUpLoopback() error { return errors.New("process: networks need Linux") }
