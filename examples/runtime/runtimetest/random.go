@@ -213,7 +213,7 @@ func Together(t *testing.T, seed uint64, steps int, open func(*testing.T) Runtim
 			random := rand.New(rand.NewPCG(seed, uint64(worker)))
 			for range steps {
 				// What is refused is one of the errors that there are words for, but nothing is said of which.
-				switch c, s := containers[random.IntN(len(containers))], sandboxes[random.IntN(len(sandboxes))]; random.IntN(8) {
+				switch c, s := containers[random.IntN(len(containers))], sandboxes[random.IntN(len(sandboxes))]; random.IntN(9) {
 				case 0, 1:
 					_ = g.StartContainer(t.Context(), c)
 				case 2:
@@ -227,6 +227,10 @@ func Together(t *testing.T, seed uint64, steps int, open func(*testing.T) Runtim
 				case 6:
 					_, _ = g.CreateContainer(t.Context(), s, runtime.ContainerConfig{Name: "more", Image: Image, Command: commands["run"]})
 				case 7:
+					if _, err := g.RunPodSandbox(t.Context(), runtime.SandboxConfig{Namespace: "default", Name: "more"}); err != nil {
+						t.Error(err)
+					}
+				case 8:
 					switch random.IntN(steps) {
 					case 0:
 						_ = g.StopPodSandbox(t.Context(), s)
