@@ -81,6 +81,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		return errNoResource()
 	}
 	t := registry.Target{Kind: k, Namespace: p.namespace, Name: p.name, Subresource: p.subresource}
+	if connects(k, p.subresource) {
+		return s.connect(w, r, t, p.rest)
+	}
 	if _, err := viewOf(r, formsOf(t.Shown())...); err != nil {
 		return err
 	}
@@ -136,12 +139,19 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, t registry.Targe
 		return s.deleteCollection(w, r, t)
 	case t.Subresource == "binding" && r.Method == http.MethodPost:
 		return s.bind(w, r, t)
+	case t.Subresource == "eviction" && r.Method == http.MethodPost:
+		return s.evict(w, r, t)
 	}
 	return errMethod()
 }
 
 func hasSubresource(k *kinds.Kind, name string) bool {
 	return slices.ContainsFunc(k.Subresources(), func(s kinds.Subresource) bool { return s.Name == name })
+}
+
+// connects reports whether a subresource is one that kubelets answer.
+func connects(k *kinds.Kind, name string) bool {
+	return slices.ContainsFunc(k.Subresources(), func(s kinds.Subresource) bool { return s.Name == name && s.Connect })
 }
 
 // allowed reports whether something can be done with a subresource; with an object all can.

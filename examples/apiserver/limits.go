@@ -142,9 +142,11 @@ func (g *gate) count(c class) int {
 
 // classOf tells what a request is counted as.
 func classOf(a auth.Attributes) class {
-	switch a.Verb {
-	case "watch":
+	switch {
+	case a.Verb == "watch", connected(a):
 		return longRunning
+	}
+	switch a.Verb {
 	case "get", "list", "head", "options":
 		return readOnly
 	}

@@ -1,8 +1,10 @@
 package apiserver
 
 import (
+	"bufio"
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -43,6 +45,15 @@ func (s *served) Write(data []byte) (int, error) {
 		s.code = http.StatusOK
 	}
 	return s.ResponseWriter.Write(data)
+}
+
+// Hijack is for [http.ResponseController]: the connection becomes another protocol's.
+func (s *served) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(s.ResponseWriter).Hijack()
+	if err == nil && s.code == 0 {
+		s.code = http.StatusSwitchingProtocols
+	}
+	return conn, buffered, err
 }
 
 // Unwrap is for [http.ResponseController].
@@ -144,6 +155,9 @@ func (s *Server) named(r *http.Request) metrics.Labels {
 		return l
 	}
 	l.Group, l.Resource, l.Subresource = a.Group, a.Resource, a.Subresource
+	if connected(a) {
+		l.Verb = metrics.Connect
+	}
 	return l
 }
 

@@ -15,10 +15,13 @@ type path struct {
 	group, version, namespace, resource, name, subresource string
 	// watch is true for the old form of watch, which stands in the path.
 	watch bool
+	// rest is what follows a subresource that has paths of its own: "/" or more. It is "" without one.
+	rest string
 }
 
 // parsePath takes a path apart: /api/VERSION or /apis/GROUP/VERSION, then [/watch]
-// [/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]]. An empty namespace means all.
+// [/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]]. An empty namespace means all. Anything may follow the
+// subresource proxy.
 func parsePath(s string) (path, bool) {
 	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(s, "/"), "/"), "/")
 	var p path
@@ -35,6 +38,13 @@ func parsePath(s string) (path, bool) {
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
 		p.namespace, parts = parts[1], parts[2:]
+	}
+	if len(parts) > 2 && parts[2] == "proxy" && !p.watch {
+		p.rest = "/" + strings.Join(parts[3:], "/")
+		if len(parts) > 3 && strings.HasSuffix(s, "/") {
+			p.rest += "/"
+		}
+		parts = parts[:3]
 	}
 	if len(parts) > 3 {
 		return path{}, false

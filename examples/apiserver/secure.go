@@ -62,6 +62,8 @@ type access struct {
 	verifier      tokens.Verifier
 	// certs is nil when the server speaks plain HTTP.
 	certs *certs.Store
+	// kubeletClient returns the certificate that kubelets know the server by.
+	kubeletClient func() (*tls.Certificate, error)
 	// temporary is a directory that goes with the server, or "".
 	temporary string
 }
@@ -87,6 +89,10 @@ func (s *Server) openAccess() error {
 		s.access.temporary = dir
 	}
 	if s.access.certs, err = certs.Open(dir, s.options.Clock); err != nil {
+		return err
+	}
+	client := &auth.User{Name: auth.KubeletClient}
+	if s.access.kubeletClient, err = s.access.certs.Client("apiserver-kubelet-client", client); err != nil {
 		return err
 	}
 	key, err := s.access.certs.SigningKey()
@@ -190,4 +196,16 @@ func (s *Server) Kubeconfig(name string, u *auth.User) (string, error) {
 		return "", errors.New("apiserver: a server that trusts everybody has no kubeconfigs")
 	}
 	return s.access.certs.Kubeconfig(s.url, name, u)
+}
+
+// KubeletCertificate writes the certificate and the key that the kubelet of a node serves with into the directory of
+// [Secure], for the name of the node and other names and addresses, and returns the paths of that file and of the one with
+// the authority that signs for clients, this server among them. An older certificate is used again while it is good. It
+// fails on a server without Options.Secure.
+func (s *Server) KubeletCertificate(node string, hosts ...string) (certificate, authority string, err error) {
+	if s.access.certs == nil {
+		return "", "", errors.New("apiserver: a server that trusts everybody has no certificates")
+	}
+	certificate, err = s.access.certs.Kubelet(node, hosts)
+	return certificate, s.access.certs.Authority(), err
 }

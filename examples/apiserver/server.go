@@ -88,7 +88,11 @@ func (s *Server) start(ctx context.Context) error {
 	s.closing, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.ending, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.http = &http.Server{
-		Handler: s, ConnState: s.track, ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
+		Handler: s, ConnState: s.track,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
+		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelInfo),
 	}
 	s.options.Limits.apply(s.http)
 	if err := s.serveDefined(ctx); err != nil {
@@ -237,8 +241,17 @@ func (s *Server) track(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		s.connections[c] = struct{}{}
-	case http.StateClosed, http.StateHijacked:
+	case http.StateClosed: // one that was taken over is forgotten when what it was taken over for has ended
 		delete(s.connections, c)
+	}
+}
+
+type connectionKey struct{}
+
+// forget forgets the connection of a request that was taken over.
+func (s *Server) forget(ctx context.Context) {
+	if c, ok := ctx.Value(connectionKey{}).(net.Conn); ok {
+		s.track(c, http.StateClosed)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -110,6 +111,36 @@ func (s *Server) bind(w http.ResponseWriter, r *http.Request, t registry.Target)
 		return err
 	}
 	if err := s.registry.Bind(r.Context(), t, binding.(*corev1.Binding), o); err != nil {
+		return err
+	}
+	return s.writeJSON(w, r, http.StatusCreated, metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated,
+	})
+}
+
+// evict answers a request to have a pod leave its node: it is deleted, since nobody says here how many must stay.
+func (s *Server) evict(w http.ResponseWriter, r *http.Request, t registry.Target) error {
+	var o metav1.CreateOptions
+	if err := queryOptions(r, &o, "CreateOptions", func() field.ErrorList { return validation.ValidateCreateOptions(&o) }); err != nil {
+		return err
+	}
+	object, err := readObject(w, r, kinds.Evictions(), o.FieldValidation)
+	if err != nil {
+		return err
+	}
+	if object.GetName() != t.Name {
+		return badRequest("name in URL does not match name in Eviction object")
+	}
+	var how metav1.DeleteOptions
+	if given := object.(*policyv1.Eviction).DeleteOptions; given != nil {
+		how = *given
+	}
+	how.DryRun = append(how.DryRun, o.DryRun...)
+	if errs := validation.ValidateDeleteOptions(&how); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
+	}
+	t.Subresource = ""
+	if _, _, err := s.registry.Delete(r.Context(), t, how); err != nil {
 		return err
 	}
 	return s.writeJSON(w, r, http.StatusCreated, metav1.Status{

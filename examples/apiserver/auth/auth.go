@@ -26,6 +26,8 @@ const (
 	Nodes = "system:nodes"
 	// NodePrefix is what the names of kubelets begin with.
 	NodePrefix = "system:node:"
+	// KubeletClient is who the API server is to kubelets.
+	KubeletClient = "kube-apiserver-kubelet-client"
 	// ServiceAccounts is the group of all service accounts; those of a namespace are in one more, whose name goes on
 	// with ":" and the namespace.
 	ServiceAccounts = "system:serviceaccounts"

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -188,4 +189,9 @@ func podGrace(o Object, asked *int64) int64 {
 // Bindings returns the row of v1 Bindings, which give pods to nodes. It stands in no table.
 func Bindings() *Kind {
 	return typed[corev1.Binding](corev1.SchemeGroupVersion, Kind{Resource: "bindings", Namespaced: true})
+}
+
+// Evictions returns the row of policy/v1 Evictions, which are created below pods. It stands in no table.
+func Evictions() *Kind {
+	return typed[policyv1.Eviction](policyv1.SchemeGroupVersion, Kind{Resource: "evictions", Namespaced: true, Virtual: true})
 }

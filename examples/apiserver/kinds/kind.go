@@ -181,41 +181,6 @@ func (k *Kind) Verbs() []string {
 	return verbs
 }
 
-// Subresource is what stands below the name of an object in a path.
-type Subresource struct {
-	// Name is the last part of the path, such as "status".
-	Name string
-	// GroupVersionKind is the type of what is read and written.
-	GroupVersionKind schema.GroupVersionKind
-	// Verbs are what can be done with it, sorted.
-	Verbs []string
-}
-
-// Subresources returns what the kind has, sorted by name but for custom kinds.
-func (k *Kind) Subresources() []Subresource {
-	var all []Subresource
-	if k.Group == "" && k.Resource == "pods" {
-		all = append(all, Subresource{"binding", schema.GroupVersionKind{Version: "v1", Kind: "Binding"}, []string{"create"}})
-	}
-	if k.Group == "" && k.Resource == "namespaces" {
-		all = append(all, Subresource{"finalize", k.GroupVersionKind(), []string{"update"}})
-	}
-	verbs := []string{"get", "patch", "update"}
-	if k.Scale != nil {
-		all = append(all, Subresource{"scale", schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, verbs})
-	}
-	if k.CopyStatus != nil && !k.Virtual {
-		all = append(all, Subresource{"status", k.GroupVersionKind(), verbs})
-	}
-	if k.Group == "" && k.Resource == "serviceaccounts" {
-		all = append(all, Subresource{"token", TokenRequests().GroupVersionKind(), []string{"create"}})
-	}
-	if k.Custom {
-		slices.Reverse(all)
-	}
-	return all
-}
-
 // GroupResource returns the name that error messages use.
 func (k *Kind) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.Group, Resource: k.Resource}

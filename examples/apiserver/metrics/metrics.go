@@ -35,6 +35,9 @@ import (
 // Other is the label of what is not known.
 const Other = "other"
 
+// Connect is the verb of what a kubelet answers.
+const Connect = "CONNECT"
+
 // Labels are what requests are counted by.
 type Labels struct {
 	// Verb is what is done, such as "LIST".
@@ -85,7 +88,7 @@ func New(o Options) *Metrics {
 			Name: "apiserver_request_total", Help: "Requests that were answered, watches when they had ended.",
 		}, append(names[:len(names):len(names)], "code")),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "apiserver_request_duration_seconds", Help: "How long requests took, but for watches.", Buckets: buckets,
+			Name: "apiserver_request_duration_seconds", Help: "How long requests took, but for watches and what kubelets answer.", Buckets: buckets,
 		}, names),
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "apiserver_longrunning_requests", Help: "Watches that are running.",
@@ -105,7 +108,7 @@ func New(o Options) *Metrics {
 // Request counts a request that has ended.
 func (m *Metrics) Request(l Labels, code int, took time.Duration) {
 	m.requests.WithLabelValues(append(l.values(), strconv.Itoa(code))...).Inc()
-	if l.Verb != "WATCH" {
+	if l.Verb != "WATCH" && l.Verb != Connect {
 		m.duration.WithLabelValues(l.values()...).Observe(took.Seconds())
 	}
 }

@@ -29,10 +29,8 @@ func (s *Store) Kubeconfig(url, name string, u *auth.User) (string, error) {
 	path := filepath.Join(s.dir, file)
 	client, ok := s.clientOf(path, u)
 	if !ok {
-		template := s.template(u.Name, u.Groups, leafLife)
-		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 		var err error
-		if client, err = makePair(template, &s.authority); err != nil {
+		if client, err = s.makeClient(u); err != nil {
 			return "", err
 		}
 	}
@@ -66,9 +64,19 @@ func (s *Store) clientOf(path string, u *auth.User) (pair, bool) {
 	}
 	info := config.AuthInfos[0].AuthInfo
 	p, err := parsePair(append(slices.Clone(info.ClientCertificateData), info.ClientKeyData...))
-	if err != nil || !s.good(p.cert, x509.ExtKeyUsageClientAuth) {
-		return pair{}, false
-	}
+	return p, err == nil && s.isOf(p, u)
+}
+
+// isOf reports whether a pair is good for a client who is the user.
+func (s *Store) isOf(p pair, u *auth.User) bool {
 	subject := p.cert.Subject
-	return p, subject.CommonName == u.Name && slices.Equal(slices.Sorted(slices.Values(subject.Organization)), slices.Sorted(slices.Values(u.Groups)))
+	return s.good(p.cert, x509.ExtKeyUsageClientAuth) && subject.CommonName == u.Name &&
+		slices.Equal(slices.Sorted(slices.Values(subject.Organization)), slices.Sorted(slices.Values(u.Groups)))
+}
+
+// makeClient makes a pair for a client who is the user.
+func (s *Store) makeClient(u *auth.User) (pair, error) {
+	template := s.template(u.Name, u.Groups, leafLife)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return makePair(template, &s.authority)
 }

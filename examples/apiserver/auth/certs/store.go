@@ -1,4 +1,4 @@
-// Package certs is the cluster's own authority: it keeps a directory with the key that signs, the server's certificate,
+// Package certs is the cluster's own authority: it keeps a directory with the key that signs, the server's certificate and those of kubelets,
 // the key of service-account tokens, and kubeconfigs with client certificates, and knows users by these.
 //
 // # Usage
@@ -28,17 +28,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/big"
-	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -97,52 +94,14 @@ func Open(dir string, c clock.Clock) (*Store, error) {
 	return s, s.write("ca.crt", certPEM(s.authority.cert), 0o644)
 }
 
+// Authority returns the path of the file with the authority's certificate.
+func (s *Store) Authority() string { return filepath.Join(s.dir, "ca.crt") }
+
 // Roots returns a pool with the authority. The caller may change it.
 func (s *Store) Roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(s.authority.cert)
 	return pool
-}
-
-// Server returns a function for [tls.Config] that gives the server's certificate for names and addresses. It is renewed
-// when a client comes and it is about to expire.
-func (s *Store) Server(hosts []string) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
-	var current pair
-	get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if current.cert == nil || !s.fresh(current.cert) {
-			var err error
-			if current, err = s.server(hosts); err != nil {
-				return nil, err
-			}
-		}
-		return &tls.Certificate{Certificate: [][]byte{current.cert.Raw}, PrivateKey: current.key, Leaf: current.cert}, nil
-	}
-	_, err := get(nil) // what fails, fails at the start
-	return get, err
-}
-
-func (s *Store) server(hosts []string) (pair, error) {
-	template := s.template("kube-apiserver", nil, leafLife)
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, host)
-		}
-	}
-	old, err := s.load("apiserver.pem")
-	if err == nil && s.good(old.cert, x509.ExtKeyUsageServerAuth) &&
-		!slices.ContainsFunc(hosts, func(h string) bool { return old.cert.VerifyHostname(h) != nil }) {
-		return old, nil
-	}
-	made, err := makePair(template, &s.authority)
-	if err != nil {
-		return pair{}, err
-	}
-	return made, s.save("apiserver.pem", made)
 }
 
 // SigningKey returns the key that signs service-account tokens, and makes it when it is not there.
