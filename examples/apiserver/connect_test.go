@@ -61,8 +61,11 @@ func (a *api) addPod(n *node, name, on string, containers ...string) {
 		all = append(all, fmt.Sprintf(`{"name":%q,"image":"i"}`, c))
 		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: c})
 	}
-	a.must("POST", pods, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"nodeName":%q,"containers":[%s],"initContainers":[{"name":"init","image":"i"}]}}`,
-		name, on, strings.Join(all, ",")))
+	init := ""
+	if len(containers) > 1 {
+		init = `,"initContainers":[{"name":"init","image":"i"}]`
+	}
+	a.must("POST", pods, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"nodeName":%q,"containers":[%s]%s}}`, name, on, strings.Join(all, ","), init))
 	if n != nil {
 		n.Add(p)
 	}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,13 +31,18 @@ const kubectlWait = 2 * time.Minute
 type kubectl struct {
 	*api
 	program, home string
+	// connection are the arguments that say where the server is.
+	connection []string
+	// node runs what is asked for by streams, which includes a server at port.
+	node node
+	port string
 }
 
 // newKubectl takes the program that $KUBECTL names, or builds the one of the module beside this
 // package, once for each version.
-func newKubectl(t testing.TB) *kubectl {
+func newKubectl(t testing.TB, a *api) *kubectl {
 	t.Helper()
-	k := &kubectl{api: newAPI(t, apiserver.Options{RBAC: true}), program: os.Getenv("KUBECTL"), home: t.TempDir()}
+	k := &kubectl{api: a, program: os.Getenv("KUBECTL"), home: t.TempDir(), connection: []string{"--server", a.server.URL()}}
 	if k.program != "" {
 		return k
 	}
@@ -103,7 +109,8 @@ func (k *kubectl) run(s step) string {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(k.t.Context(), kubectlWait)
 	defer cancel()
-	args := append([]string{"--server", k.server.URL()}, split(strings.Split(s.line, " (")[0])...)
+	line, _, _ := strings.Cut(s.line, " (")
+	args := slices.Concat(k.connection, split(strings.ReplaceAll(line, "PORT", k.port)))
 	if s.during != nil {
 		args = append(args, "-v=6")
 	}
@@ -171,11 +178,12 @@ func split(line string) []string {
 
 // Every command of kubectl that people use, in the order of a story; README.md says for each whether it works.
 func TestKubectlCommands(t *testing.T) {
-	k := newKubectl(t)
+	k := newKubectl(t, newAPI(t, apiserver.Options{RBAC: true}))
 	k.prepare()
 	var table strings.Builder
 	table.WriteString("| `kubectl …` | |\n|---|---|\n")
-	for _, s := range kubectlSteps() {
+	k.prepareStreams()
+	for _, s := range slices.Concat(kubectlSteps(), streamSteps()) {
 		result := "works"
 		if reason := k.run(s); reason != "" {
 			result = "not yet: " + reason

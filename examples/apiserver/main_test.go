@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 		runChild(dir)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	// A connection by SPDY that could not say good-bye waits for a second for somebody to ask why.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"))
 }
 
 // api is a server with a client that knows nothing but HTTP.

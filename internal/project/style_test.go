@@ -53,6 +53,9 @@ func parse(t *testing.T, files *token.FileSet, all bool) []source {
 	return out
 }
 
+// foreign are methods whose parameters are what a library asks for.
+var foreign = []string{"ExecInContainer"}
+
 func TestHouseStyle(t *testing.T) {
 	t.Parallel()
 	files := token.NewFileSet()
@@ -78,7 +81,7 @@ func TestHouseStyle(t *testing.T) {
 				if lines(n) > maxFuncLines {
 					fault(n, "%s has %d lines", n.Name.Name, lines(n))
 				}
-				if n.Type.Params.NumFields() > maxParameters {
+				if n.Type.Params.NumFields() > maxParameters && !slices.Contains(foreign, n.Name.Name) {
 					fault(n, "%s has %d parameters", n.Name.Name, n.Type.Params.NumFields())
 				}
 				if n.Name.Name == "init" && n.Recv == nil {

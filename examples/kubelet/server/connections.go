@@ -79,13 +79,16 @@ func (c *connection) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection.
+// Close closes the connection. To close it again is no error, after which spdystream would wait for somebody to ask for it.
 func (c *connection) Close() error {
 	c.cancel()
 	c.all.mu.Lock()
 	delete(c.all.open, c)
 	c.all.mu.Unlock()
-	return c.Conn.Close()
+	if err := c.Conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 type connectionKey struct{}
