@@ -85,6 +85,12 @@
 //  38. A kind is served once its definition says that it is established, also by a server that was started again, and is
 //     discovered, described and watched like any other. (TestDefinition, TestDefinitionsSurviveRestart,
 //     TestDefinedLater)
+//  39. Logs, commands in containers, forwarded ports and paths of a node's proxy are passed on to the kubelet of the node, and
+//     to nobody who is at its address in its place; what is wrong with a request is answered as by the real server.
+//     (TestConnectAnswers, TestKubectlStreams, TestNodesThatPointElsewhere, TestKubeletsThatMisbehave)
+//  40. A GET that becomes a stream needs the right to create, too. (TestConnectNeedsRights)
+//  41. What is passed on is no load to the limits, and ends when the server is closed. (TestFollowedLogsEnd)
+//  42. A pod that is evicted is deleted. (TestEviction)
 //
 // # Concurrency
 //

@@ -21,12 +21,13 @@
 //
 //  1. With TLS only the API server is let in: a certificate of the cluster's authority, for the name auth.KubeletClient.
 //     (TestOnlyTheAPIServerIsLetIn)
-//  2. A log is that of the pod of this UID: of a pod that had the name before nothing is shown. (TestLogs)
+//  2. A log is that of the container that is there, or of the one before it. One that is followed comes line by line, and
+//     ends with its container. (TestLogs, TestFollowedLog)
 //  3. A command has its own streams and its exit code comes back, by either protocol. (TestExec)
 //  4. A command whose client has gone is ended, and so is all that is going on when the server is closed.
 //     (TestExecEndsWithItsClient, TestCloseEndsAll)
-//  5. A port that is forwarded is that of the pod, whatever else listens. (TestPortForward)
-//  6. Neither commands nor what goes through streams is logged. (TestExec)
+//  5. Connections to a port go to the address of the pod, each way to its end. (TestPortForward)
+//  6. Neither commands nor what goes through streams is told to Options.Logger. (TestExec)
 //
 // # Concurrency
 //

@@ -12,5 +12,6 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"),
 		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*streamProtocolV2).copyStdin.func2"),
 		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*streamProtocolV2).copyStdin.func1"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*streamProtocolV2).copyStdout.func1"),
 		goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"))
 }

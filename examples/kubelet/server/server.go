@@ -141,8 +141,9 @@ func (s *Server) URL() string {
 	return "https://" + s.at.String()
 }
 
-// Close ends all that is going on, commands in containers too, and returns when nothing of the server runs. A second Close
-// does nothing and returns the same.
+// Close ends all that is going on, commands in containers too, and returns when nothing of the server runs, but for what
+// the library of SPDY may have wait for a second on a connection that was broken. A second Close does nothing and returns
+// the same.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) shutdown() error {

@@ -101,6 +101,49 @@ func TestUsedAgain(t *testing.T) {
 	require.NotEqual(t, client, d.client(s, "https://127.0.0.1:2", &auth.User{Name: "bob"}), "the groups are others")
 }
 
+// The certificates by which the server and its kubelets know each other are for that alone.
+func TestKubelets(t *testing.T) {
+	d := newDirectory(t)
+	s := d.open()
+	path, err := s.Kubelet("n1", []string{"127.0.0.1"})
+	require.NoError(t, err)
+	read := func() *x509.Certificate {
+		pair, err := tls.LoadX509KeyPair(path, path)
+		require.NoError(t, err)
+		return pair.Leaf
+	}
+	serving := read()
+	require.Equal(t, "system:node:n1", serving.Subject.CommonName)
+	require.Equal(t, []string{"system:nodes"}, serving.Subject.Organization)
+	require.NoError(t, serving.VerifyHostname("n1"))
+	require.NoError(t, serving.VerifyHostname("127.0.0.1"))
+	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, serving.ExtKeyUsage)
+	_, err = d.open().Kubelet("n1", nil)
+	require.NoError(t, err)
+	require.Equal(t, serving, read(), "it is used again")
+	_, err = s.Kubelet("n1", []string{"10.0.0.1"})
+	require.NoError(t, err)
+	require.NoError(t, read().VerifyHostname("10.0.0.1"))
+	_, err = s.Kubelet("../n1", nil)
+	require.ErrorContains(t, err, `node "../n1"`)
+
+	get, err := s.Client("client", bob)
+	require.NoError(t, err)
+	client := func(get func() (*tls.Certificate, error)) *x509.Certificate {
+		c, err := get()
+		require.NoError(t, err)
+		return c.Leaf
+	}
+	first := client(get)
+	require.Equal(t, "bob", first.Subject.CommonName)
+	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, first.ExtKeyUsage)
+	again, err := d.open().Client("client", bob)
+	require.NoError(t, err)
+	require.Equal(t, first, client(again))
+	d.clock.Add(310 * day)
+	require.NotEqual(t, first, client(get), "it is renewed while the server runs")
+}
+
 func TestRenewed(t *testing.T) {
 	d := newDirectory(t)
 	s := d.open()

@@ -13,7 +13,8 @@
 //     (TestUsedAgain, TestRenewed)
 //  2. Files with keys can be read by their owner alone. (TestKeysAreTheOwners)
 //  3. Only certificates that the authority signed for clients, and that have not expired, name a user. (TestAuthenticate)
-//  4. An authority or a key that cannot be read is an error, and is never replaced. (TestBrokenFiles)
+//  4. A kubelet's certificate is for serving under the name of its node, a client's for clients. (TestKubelets)
+//  5. An authority or a key that cannot be read is an error, and is never replaced. (TestBrokenFiles)
 //
 // # Concurrency
 //

@@ -151,6 +151,9 @@ func tell(out io.Writer, server *apiserver.Server, f flags) error {
 		if path, err = server.Kubeconfig("kubelet-"+name, auth.Node(name)); err != nil {
 			return err
 		}
+		if _, _, err := server.KubeletCertificate(name); err != nil {
+			return err
+		}
 		if _, err := fmt.Fprintln(out, "kubeconfig of the kubelet of", name+":", path); err != nil {
 			return err
 		}
