@@ -90,5 +90,8 @@ func (f *forwarder) PortForward(_ context.Context, _, _ string, port int32, stre
 	err = errors.Join(err, stream.Close())
 	_ = to.Close()
 	sending.Wait()
+	if f.ctx.Err() != nil {
+		return nil // nobody is there to be told
+	}
 	return err
 }
