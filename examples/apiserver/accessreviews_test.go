@@ -24,7 +24,7 @@ func TestAccessReviews(t *testing.T) {
 		{root + "selfsubjectaccessreviews", "bob", `{"resourceAttributes":{"verb":"list","resource":"pods"}}`, `{"allowed":false}`},
 		{root + "selfsubjectaccessreviews", "bob", `{"resourceAttributes":{"verb":"get","resource":"pods","subresource":"exec","namespace":"default"}}`,
 			`{"allowed":false,"reason":"RBAC: clusterroles.rbac.authorization.k8s.io \"none\" not found"}`},
-		{root + "selfsubjectaccessreviews", "bob", `{"nonResourceAttributes":{"verb":"get","path":"/healthz"}}`,
+		{root + "selfsubjectaccessreviews", "bob", `{"nonResourceAttributes":{"verb":"get","path":"/apis"}}`,
 			`{"allowed":true,"reason":"RBAC: allowed by ClusterRoleBinding \"system:discovery\" of ClusterRole \"system:discovery\" to Group \"system:authenticated\""}`},
 		{root + "subjectaccessreviews", "", `{"user":"bob","resourceAttributes":` + readers + `}`,
 			`{"allowed":true,"reason":"RBAC: allowed by RoleBinding \"views/default\" of ClusterRole \"view\" to User \"bob\""}`},
