@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -128,4 +129,13 @@ func (c *Cluster) rest(v schema.GroupVersion) *clientrest.RESTClient {
 	}
 	c.byVersion[v] = r
 	return r
+}
+
+// CA returns the certificates that the connection believes, as PEM; nil when they are the system's, or none are asked for.
+func (c *Cluster) CA() []byte {
+	if len(c.config.CAData) > 0 {
+		return c.config.CAData
+	}
+	data, _ := os.ReadFile(c.config.CAFile) // Connect has read it
+	return data
 }
