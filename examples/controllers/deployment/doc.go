@@ -14,7 +14,8 @@
 //
 //  1. A new template comes to all pods, the old ones go, and kubectl rollout status knows when. (TestRollingUpdate)
 //  2. While replicas stay the same there are never more pods than maxSurge allows, and what has been available stays so
-//     but for maxUnavailable. (TestRollingUpdate, TestChurn)
+//     but for maxUnavailable. A pod whose creation was not answered, as the connection broke, may be made twice; then one
+//     goes again. (TestRollingUpdate, TestChurn)
 //  3. With Recreate no new pod is made before the last old one is gone. (TestRecreate)
 //  4. A template that was there before gets its old set, under a new revision: kubectl rollout undo. (TestRollback)
 //  5. A paused deployment is scaled, but not led on. (TestPaused)
