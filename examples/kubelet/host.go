@@ -2,7 +2,6 @@ package kubelet
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,6 +98,3 @@ type MemoryStats struct {
 	Time            metav1.Time `json:"time"`
 	WorkingSetBytes uint64      `json:"workingSetBytes"`
 }
-
-// at is a time as JSON has it.
-func at(t time.Time) metav1.Time { return metav1.NewTime(t) }
