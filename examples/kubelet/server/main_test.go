@@ -6,12 +6,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What clients of client-go leave behind for some time is not the server's.
+// TestMain lets through what client-go's exec clients leave behind when they are cancelled, and a goroutine that waits
+// for a broken connection.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*heartbeat).start"),
-		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*streamProtocolV2).copyStdin.func2"),
-		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*streamProtocolV2).copyStdin.func1"),
-		goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand.(*streamProtocolV2).copyStdout.func1"),
-		goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown"))
+	options := []goleak.Option{goleak.IgnoreAnyFunction("github.com/moby/spdystream.(*Connection).shutdown")}
+	for _, name := range []string{
+		"(*heartbeat).start", "(*wsStreamExecutor).StreamWithContext.func1", "(*spdyStreamExecutor).StreamWithContext.func1", "watchErrorStream.func1",
+		"(*streamProtocolV2).copyStdin.func1", "(*streamProtocolV2).copyStdin.func2", "(*streamProtocolV2).copyStdout.func1",
+		"(*streamProtocolV2).copyStderr.func1", "(*streamProtocolV3).handleResizes.func1",
+	} {
+		options = append(options, goleak.IgnoreAnyFunction("k8s.io/client-go/tools/remotecommand."+name))
+	}
+	goleak.VerifyTestMain(m, options...)
 }
