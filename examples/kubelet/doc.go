@@ -1,0 +1,34 @@
+// Package kubelet runs the pods of a node: it follows those that are bound to it, has a container runtime bring them to
+// where they should be, and tells the API how they are.
+//
+// # Usage
+//
+//	err := kubelet.Run(ctx, kubelet.Options{Cluster: cluster, Node: "n1", Runtime: service, Images: service, Dir: dir})
+//
+// Not here yet: static pods, many nodes that share one watch, a place for a pod being refused by what the node has, and
+// volumes that follow their config maps, secrets and tokens while a container runs: they are written when one is started.
+//
+// # Guarantees
+//
+//  1. Init containers run one after the other, then the others with the variables they ask for; a deleted pod is let go in
+//     the API when nothing of it runs. (TestPodRunsAndEnds)
+//  2. A container has the grace of its pod's deletion to end, or less when that is made shorter. (TestGrace)
+//  3. What ends is started again as the restart policy says, after a backoff. (TestRestartPolicy)
+//  4. Probes decide whether a container is ready, and whether it is started again. (TestProbes)
+//  5. The next run of a kubelet goes on with containers that run. (TestRestartAdopts)
+//  6. A pod's status is written only when it has changed. (TestWritesOnlyChanges)
+//  7. It is never written onto another pod of that name. (TestStatusOfTheDead)
+//  8. Nothing is ended before the pods were read; what belongs to no pod then goes. (TestNothingEndsBeforeTheList)
+//  9. The lease and the node are made anew when they are gone, and conditions that others have set wrongly are set right.
+//     (TestNodeComesBack)
+//  10. [Host] has what those need who answer for it: pods, containers, logs' paths, usage. (TestHost)
+//
+// # Concurrency
+//
+// Run blocks and leaves no goroutine. Many kubelets may run in one process. One pod has one step at a time; starts, ends and
+// probes go on beside it.
+//
+// # Testing
+//
+// Give it a runtime of examples/runtime/hollow, which pretends, and the API server of examples/apiserver.
+package kubelet
