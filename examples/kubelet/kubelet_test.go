@@ -379,8 +379,8 @@ func TestNodeComesBack(t *testing.T) {
 		return false
 	}
 	r.run(nil)
-	p := r.create(pod("a", nil))
-	p = r.until("a", ready)
+	r.create(pod("a", nil))
+	p := r.until("a", ready)
 	require.Eventually(t, func() bool { return renewed() && alive() }, long, often)
 	require.NoError(t, leases.Delete(t.Context(), key, metav1.DeleteOptions{}))
 	n, err := nodes.Get(t.Context(), listwatch.Key{Name: "n"})
