@@ -77,9 +77,10 @@ func TestRefusingEndpointIsPassedOver(t *testing.T) {
 	r.endpoints(s, dead)
 	r.lines.until(t, "endpoints=1")
 	c, err := net.Dial("tcp", at(s))
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = c.Read(make([]byte, 1))
+	if err == nil { // it may be reset before it is known to be open
+		defer c.Close()
+		_, err = c.Read(make([]byte, 1))
+	}
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 }
 

@@ -43,7 +43,7 @@ func TestGrace(t *testing.T) {
 	both(t, func(t *testing.T, o process.Options) {
 		n := newNode(t, o)
 		ready, hear := n.fifo()
-		deaf := n.shell("trap '' TERM; sleep 1000 & echo ready >" + ready + "; while :; do wait; done")
+		deaf := n.shell("trap '' TERM; sleep 86399 & echo ready >" + ready + "; while :; do wait; done")
 		require.Equal(t, "ready", hear())
 		require.NoError(t, n.StopContainer(t.Context(), deaf, 50*time.Millisecond))
 		c := n.container(deaf)
@@ -62,7 +62,7 @@ func TestContainerTakesItsProcessesWithIt(t *testing.T) {
 		n := newNode(t, o)
 		stays := n.start(runtime.ContainerConfig{Name: "stays", Image: "builtin/pause"})
 		ready, hear := n.fifo()
-		c := n.shell("setsid sleep 1000 & sleep 1001 & echo ready >" + ready + "; exit 4")
+		c := n.shell("setsid sleep 86399 & sleep 1001 & echo ready >" + ready + "; exit 4")
 		require.Equal(t, "ready", hear())
 		require.Equal(t, 4, n.ended(c).ExitCode)
 		require.Len(t, marked(t, n.sandbox), 2, "the pause process and the other container")
@@ -92,7 +92,7 @@ func TestNothingIsLeft(t *testing.T) {
 		ready, hear := n.fifo()
 		// Without its environment and in a session of its own it is found by its parents alone.
 		c := n.start(runtime.ContainerConfig{Name: "c", Command: []string{"/bin/sh", "-c",
-			"/usr/bin/env -i setsid /bin/sh -c 'sleep 1000 & echo $$ >" + ready + "; wait' & wait"},
+			"/usr/bin/env -i setsid /bin/sh -c 'sleep 86399 & echo $$ >" + ready + "; wait' & wait"},
 			Limits: runtime.Limits{MilliCPU: 500, MemoryBytes: 64 << 20}, LogPath: "c.log",
 			Mounts: []runtime.Mount{{ContainerPath: "/mnt/x", HostPath: n.logs}}})
 		require.NotEmpty(t, hear())
@@ -116,7 +116,7 @@ func machine(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for name, command := range map[string]string{
-		"processes": "ps -e -o args | grep -E '^(runtime-|sleep 1000|web)' || true",
+		"processes": "ps -e -o args | grep -E '^(runtime-|sleep 86399|web)' || true",
 		"mounts":    "cut -d' ' -f4- /proc/self/mountinfo | sort",
 		"links":     "ls /sys/class/net; cat /proc/net/dev | cut -d: -f1",
 		"cgroups":   "find /sys/fs/cgroup -name 'pods-*' 2>/dev/null | sort",
@@ -135,7 +135,7 @@ func TestOutOfMemory(t *testing.T) {
 	c := n.start(runtime.ContainerConfig{Name: "c", Image: "builtin/burn",
 		Args:   []string{"-cpu", "0", "-memory", strconv.Itoa(size)},
 		Limits: runtime.Limits{MemoryBytes: limit}})
-	small := n.start(runtime.ContainerConfig{Name: "small", Command: []string{"/bin/sleep", "1000"},
+	small := n.start(runtime.ContainerConfig{Name: "small", Command: []string{"/bin/sleep", "86399"},
 		Limits: runtime.Limits{MemoryBytes: 4 << 20}})
 	require.Equal(t, runtime.Running, n.container(small).State, "its limit is not for what starts it")
 	if !limited { // what was told is what happens

@@ -43,14 +43,14 @@ func TestExecIsKilled(t *testing.T) {
 		left := errors.New("left")
 		r, w := io.Pipe()
 		context.AfterFunc(t.Context(), func() { w.Close() })
-		_, err := n.Exec(ctx, c, runtime.Exec{Command: []string{"sh", "-c", "echo ready; sleep 1000; true"}, Stdin: r,
+		_, err := n.Exec(ctx, c, runtime.Exec{Command: []string{"sh", "-c", "echo ready; sleep 86399; true"}, Stdin: r,
 			Stdout: writer(func([]byte) { cancel(left) })})
 		require.ErrorIs(t, err, left)
 		require.NoError(t, w.Close())
 		require.Len(t, marked(t, n.sandbox), 2, "the pause process and the container")
 
 		// When the container ends, so do commands in it.
-		code, err := n.Exec(t.Context(), c, runtime.Exec{Command: []string{"sh", "-c", "echo ready; sleep 1000; true"},
+		code, err := n.Exec(t.Context(), c, runtime.Exec{Command: []string{"sh", "-c", "echo ready; sleep 86399; true"},
 			Stdout: writer(func([]byte) { require.NoError(t, n.StopContainer(t.Context(), c, 0)) })})
 		require.NoError(t, err)
 		require.Equal(t, 137, code)

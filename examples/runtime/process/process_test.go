@@ -149,7 +149,7 @@ func TestImageDirectory(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(root, path), []byte(text), mode))
 		}
-		write("opt/run.sh", "#!/bin/sh\necho \"$0 $* in $(pwd) with $A\"; echo written >new; cat new; trap 'exit 7' USR1; sleep 1000 & wait\n", 0o755)
+		write("opt/run.sh", "#!/bin/sh\necho \"$0 $* in $(pwd) with $A\"; echo written >new; cat new; trap 'exit 7' USR1; sleep 86399 & wait\n", 0o755)
 		write("image.json", `{"Entrypoint":["/opt/run.sh"],"Cmd":["default"],"Env":["A=b"],"WorkingDir":"/opt","StopSignal":"SIGUSR1"}`, 0o644)
 		n := newNode(t, o)
 		id, err := n.PullImage(t.Context(), "app")

@@ -40,7 +40,7 @@ func beKubelet() {
 	ctx := context.Background()
 	sandbox, err := r.RunPodSandbox(ctx, runtime.SandboxConfig{Namespace: "default", Name: "web", UID: "u", LogDirectory: o.Dir})
 	must(err)
-	for i, script := range []string{"exec sleep 1000", "read x <" + o.Dir + "/shared/fifo; echo heard; exit 6"} {
+	for i, script := range []string{"exec sleep 86399", "read x <" + o.Dir + "/shared/fifo; echo heard; exit 6"} {
 		c, err := r.CreateContainer(ctx, sandbox, runtime.ContainerConfig{Name: fmt.Sprint(i), Image: "builtin",
 			Command: []string{"/bin/sh", "-c", script}, LogPath: fmt.Sprintf("%d.log", i), Mounts: []runtime.Mount{
 				{ContainerPath: o.Dir + "/shared", HostPath: o.Dir + "/shared"}}})
@@ -197,7 +197,7 @@ func TestPauseProcessDies(t *testing.T) {
 // TestNumberOfAnother lets the number of a pause process belong to a process that has nothing to do with it.
 func TestNumberOfAnother(t *testing.T) {
 	both(t, func(t *testing.T, o process.Options) {
-		bystander := exec.Command("sleep", "1000")
+		bystander := exec.Command("sleep", "86399")
 		require.NoError(t, bystander.Start())
 		t.Cleanup(func() { _ = bystander.Process.Kill(); _ = bystander.Wait() })
 		n := newNode(t, o)
