@@ -1,6 +1,8 @@
 package apiserver_test
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,5 +55,29 @@ func TestDeleteAnswers(t *testing.T) {
 			a.do("DELETE", c.path+"/o?gracePeriodSeconds=0", `{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`)
 			require.Equal(t, 404, a.do("GET", c.path+"/o", "").code)
 		})
+	}
+}
+
+// Who writes a marked object ends it; the delete that has marked it succeeds all the same.
+func TestDeleteWhileWritten(t *testing.T) {
+	a := newAPI(t, apiserver.Options{})
+	for i := range 30 {
+		path := fmt.Sprintf("%s/p-%d", pods, i)
+		a.must("POST", pods, pod(fmt.Sprintf("p-%d", i), `,"nodeName":"n"`))
+		var writer sync.WaitGroup
+		for w := range 3 {
+			writer.Go(func() {
+				for n := range 10 {
+					body := fmt.Sprintf(`{"metadata":{"annotations":{"w%d":"%d"}}}`, w, n)
+					if code := a.do("PATCH", path, body, "Content-Type", "application/merge-patch+json").code; code != 200 && code != 404 && code != 409 {
+						t.Errorf("patch: %d", code)
+					}
+				}
+			})
+		}
+		got := a.do("DELETE", path+"?gracePeriodSeconds=0", "")
+		writer.Wait()
+		require.Equal(t, 200, got.code, got.body)
+		require.Equal(t, 404, a.do("GET", path, "").code)
 	}
 }

@@ -43,10 +43,14 @@ func (r *Registry) Delete(ctx context.Context, t Target, o metav1.DeleteOptions)
 	}
 	last, err = t.decode(entry)
 	gone = plain || err == nil && t.finished(last)
-	if err == nil && gone && !plain && !dryRun {
-		last, err = r.finish(ctx, t, last)
+	if err != nil || !gone || plain || dryRun {
+		return last, gone, err
 	}
-	return last, gone, err
+	finished, err := r.finish(ctx, t, last)
+	if apierrors.IsNotFound(err) { // somebody has written it since it was marked, and so ended it
+		return last, true, nil
+	}
+	return finished, true, err
 }
 
 // DeleteCollection deletes the objects that the list options select, each as [Registry.Delete]
