@@ -1,0 +1,177 @@
+// Package crew keeps the parts of a cluster running, each in a goroutine of this process or in a process of its own: one that
+// ends by itself is started again.
+//
+// # Usage
+//
+//	c := crew.New(settings, crew.Here(settings, observe))
+//	defer c.Close()
+//	err := c.StartAll(ctx)
+//
+// # Guarantees
+//
+//  1. All parts start, the API server first, and end in the other order. (TestCrew)
+//  2. A part that ends by itself, or is killed, is started again. (TestStartedAgain)
+//  3. No process of a part outlives this one. (TestProcessesEndWithTheirParent)
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use. Close leaves no goroutine and no process.
+package crew
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed3bce33ad/listwatch/examples/cluster/parts"
+)
+
+// pause is how long a part that has ended by itself is left.
+const pause = time.Second
+
+// Launch runs a part until ctx is done, and returns when nothing of it is left. It calls ready when others can use the part.
+type Launch func(ctx context.Context, name string, ready func()) error
+
+// Crew runs parts. Make one with [New].
+type Crew struct {
+	settings parts.Settings
+	launch   Launch
+	logger   func(part string) *slog.Logger
+
+	mu      sync.Mutex
+	running map[string]*member
+}
+
+// member is a part that is to run.
+type member struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	// again ends the present run of the part alone. Guarded by the crew's mu.
+	again context.CancelCauseFunc
+}
+
+// errKilled is why a run ends that [Crew.Kill] has ended.
+var errKilled = errors.New("killed")
+
+// New returns a crew of which nobody runs yet.
+func New(s parts.Settings, launch Launch, logger func(part string) *slog.Logger) *Crew {
+	return &Crew{settings: s, launch: launch, logger: logger, running: map[string]*member{}}
+}
+
+// StartAll starts all parts: the others when the API server answers. It returns an error when that doesn't come.
+func (c *Crew) StartAll(ctx context.Context) error {
+	for _, name := range c.settings.Names() {
+		if err := c.Start(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Start starts a part that doesn't run, and in the case of the API server blocks until it answers or ctx is done.
+func (c *Crew) Start(ctx context.Context, name string) error {
+	lives, cancel := context.WithCancel(context.Background())
+	m := &member{cancel: cancel}
+	c.mu.Lock()
+	runs := c.running[name] != nil
+	if !runs {
+		c.running[name] = m
+	}
+	c.mu.Unlock()
+	if runs {
+		cancel()
+		return fmt.Errorf("crew: %s runs", name)
+	}
+	ready, failed := make(chan struct{}), make(chan error, 1)
+	m.running.Go(func() { c.keep(lives, name, m, sync.OnceFunc(func() { close(ready) }), failed) })
+	if name != parts.APIServer {
+		return nil
+	}
+	select {
+	case <-ready:
+		return nil
+	case err := <-failed:
+		return fmt.Errorf("%s: %w", name, err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// keep runs a part again and again. The first failure is told.
+func (c *Crew) keep(ctx context.Context, name string, m *member, ready func(), failed chan<- error) {
+	for ctx.Err() == nil {
+		run, cancel := context.WithCancelCause(ctx)
+		c.mu.Lock()
+		m.again = cancel
+		c.mu.Unlock()
+		err := c.launch(run, name, ready)
+		killed := errors.Is(context.Cause(run), errKilled)
+		cancel(nil)
+		if ctx.Err() != nil {
+			if err != nil {
+				c.logger(name).Error("ended", "error", err)
+			}
+			return
+		}
+		select {
+		case failed <- err:
+		default:
+		}
+		if killed {
+			continue
+		}
+		c.logger(name).Error("ended, and is started again", "error", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// Kill ends a part at once, which is started again then. In this process it ends as by [Crew.Stop].
+func (c *Crew) Kill(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.running[name]; m != nil && m.again != nil {
+		m.again(errKilled)
+	}
+}
+
+// Stop ends a part and blocks until nothing of it is left but pods.
+func (c *Crew) Stop(name string) {
+	c.mu.Lock()
+	m := c.running[name]
+	c.mu.Unlock()
+	if m == nil {
+		return
+	}
+	m.cancel()
+	m.running.Wait()
+	c.mu.Lock()
+	delete(c.running, name)
+	c.mu.Unlock()
+}
+
+// Close ends all parts, the API server last.
+func (c *Crew) Close() {
+	names := c.settings.Names()
+	slices.Reverse(names)
+	for _, name := range names {
+		c.Stop(name)
+	}
+}
+
+// Here launches parts in this process. Observe says who watches a part; its Ready is the crew's.
+func Here(s parts.Settings, observe func(part string) parts.Observer) Launch {
+	return func(ctx context.Context, name string, ready func()) error {
+		o := observe(name)
+		o.Ready = ready
+		return parts.Run(ctx, s, name, o)
+	}
+}
