@@ -18,6 +18,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/cluster/narrate"
 	"github.com/seed3bce33ad/listwatch/examples/cluster/parts"
 	"github.com/seed3bce33ad/listwatch/examples/runtime/process"
+	"github.com/seed3bce33ad/listwatch/informer"
 )
 
 func main() {
@@ -96,18 +97,10 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if f.demo || f.verbose {
 		level = slog.LevelInfo
 	}
-	n := narrate.New(out, level)
 	defer func() { err = errors.Join(err, parts.Clean(s)) }()
-	launch := crew.Apart(s, n.Logger)
-	if !f.processes {
-		launch = crew.Here(s, func(part string) parts.Observer { return parts.Observer{Logger: n.Logger(part)} })
+	c := &cluster{flags: f, settings: s, n: narrate.New(out, level), factories: map[string]*informer.Factory{}}
+	if f.demo {
+		return c.play(ctx)
 	}
-	c := crew.New(s, launch, n.Logger)
-	defer c.Close()
-	if err := c.StartAll(ctx); err != nil {
-		return err
-	}
-	n.Say("export KUBECONFIG=%s", s.Kubeconfig("admin"))
-	<-ctx.Done()
-	return nil
+	return c.serve(ctx)
 }

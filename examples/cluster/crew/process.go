@@ -51,7 +51,11 @@ func Apart(s parts.Settings, logger func(part string) *slog.Logger) Launch {
 			}
 			return cmd.Process.Signal(syscall.SIGTERM)
 		}
-		return follow(cmd, ready, logger(name))
+		err = follow(cmd, ready, logger(name))
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil // it has ended well when it was told to
+		}
+		return err
 	}
 }
 
@@ -115,6 +119,6 @@ func serve(s parts.Settings, name string) error {
 		cancel()
 	}()
 	return parts.Run(ctx, s, name, parts.Observer{
-		Logger: slog.New(slog.NewJSONHandler(os.Stderr, nil)), Ready: func() { fmt.Println("ready") },
+		Logger: narrate.Child(os.Stderr), Ready: func() { fmt.Println("ready") },
 	})
 }

@@ -4,27 +4,29 @@
 //
 //	n := narrate.New(os.Stdout, slog.LevelInfo)
 //	logger := n.Logger("scheduler")
+//
+//	logger := narrate.Child(os.Stderr)                      // in another process
 //	err := narrate.Repeat(childsOutput, n.Logger("proxy"))
 //
 // A line has the seconds since the start, who tells it, what, and the attributes:
 //
-//	1.234  scheduler          bound pod=shop/web-x node=node1
+//	1.234  scheduler          bound pod pod=shop/web-x node=node1
+//
+// # Guarantees
+//
+//  1. Lines come whole, with their attributes in order. (TestLines)
+//  2. What a child logs is told as if it had been here. (TestRepeat)
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use; lines come as a whole.
+// Everything is safe for concurrent use.
 package narrate
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,104 +43,65 @@ type Narrator struct {
 }
 
 // New returns a narrator that writes what is at the level or above to w. Errors of w are dropped.
-func New(w io.Writer, level slog.Level) *Narrator { return &Narrator{level: level, began: time.Now(), w: w} }
+func New(w io.Writer, level slog.Level) *Narrator {
+	return &Narrator{level: level, began: time.Now(), w: w}
+}
 
-// Logger returns the logger of a part.
-func (n *Narrator) Logger(part string) *slog.Logger { return slog.New(handler{n: n, part: part}) }
-
-// Say writes a text as it is, and a new line.
+// Say writes a line as it is.
 func (n *Narrator) Say(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	fmt.Fprintf(n.w, format+"\n", args...)
 }
 
-// tell writes a line.
-func (n *Narrator) tell(part string, level slog.Level, message string, attrs []string) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%7.3f  %-17s  ", time.Since(n.began).Seconds(), part)
-	if level > slog.LevelInfo {
-		fmt.Fprintf(&b, "%s: ", strings.ToLower(level.String()))
-	}
-	b.WriteString(message)
-	for _, a := range attrs {
-		b.WriteString(" " + a)
-	}
-	b.WriteByte('\n')
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	_, _ = n.w.Write(b.Bytes())
+// Logger returns the logger of a part.
+func (n *Narrator) Logger(part string) *slog.Logger {
+	return slog.New(handler{level: n.level, tell: func(level slog.Level, text string) {
+		if level > slog.LevelInfo {
+			text = strings.ToLower(level.String()) + ": " + text
+		}
+		n.Say("%7.3f  %-17s  %s", time.Since(n.began).Seconds(), part, text)
+	}})
 }
 
-// handler is the slog.Handler of a part.
+// handler is the slog.Handler of a part. It tells lines without their end.
 type handler struct {
-	n      *Narrator
-	part   string
-	prefix string
-	attrs  []string
+	level        slog.Level
+	tell         func(slog.Level, string)
+	group, attrs string
 }
 
-func (h handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.n.level }
+// Enabled tells whether a level is high enough.
+func (h handler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
 
+// Handle tells a line.
 func (h handler) Handle(_ context.Context, r slog.Record) error {
-	attrs := slices.Clone(h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
-		attrs = append(attrs, h.text(a))
+		h.add(a)
 		return true
 	})
-	h.n.tell(h.part, r.Level, r.Message, attrs)
+	h.tell(r.Level, strings.ReplaceAll(r.Message, "\n", " ")+h.attrs)
 	return nil
 }
 
+// WithAttrs returns a handler with further attributes in each line.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	h.attrs = slices.Clone(h.attrs)
 	for _, a := range attrs {
-		h.attrs = append(h.attrs, h.text(a))
+		h.add(a)
 	}
 	return h
 }
 
+// WithGroup returns a handler that puts a name before those of attributes.
 func (h handler) WithGroup(name string) slog.Handler {
-	h.prefix += name + "."
+	h.group += name + "."
 	return h
 }
 
-func (h handler) text(a slog.Attr) string { return h.prefix + a.Key + "=" + quoted(a.Value.Resolve().String()) }
-
-// quoted puts a value in quotes when it would be more than one word without.
-func quoted(s string) string {
-	if s == "" || strings.ContainsAny(s, " \"=\n\t") {
-		return strconv.Quote(s)
+func (h *handler) add(a slog.Attr) {
+	value := a.Value.Resolve().String()
+	if value == "" || strings.ContainsAny(value, " \"=\n\t") {
+		value = strconv.Quote(value)
 	}
-	return s
-}
-
-// Repeat tells what a slog.JSONHandler has written to r, until there is no more. What isn't of one is told as it is, as a
-// warning.
-func Repeat(r io.Reader, to *slog.Logger) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		repeat(lines.Bytes(), to)
-	}
-	return lines.Err()
-}
-
-func repeat(line []byte, to *slog.Logger) {
-	var all map[string]any
-	if err := json.Unmarshal(line, &all); err != nil {
-		to.Warn(string(line))
-		return
-	}
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(fmt.Sprint(all[slog.LevelKey]))) // what isn't one is Info
-	message := fmt.Sprint(all[slog.MessageKey])
-	for _, known := range []string{slog.TimeKey, slog.LevelKey, slog.MessageKey} {
-		delete(all, known)
-	}
-	var attrs []slog.Attr
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		attrs = append(attrs, slog.Any(key, all[key]))
-	}
-	to.LogAttrs(context.Background(), level, message, attrs...)
+	h.attrs += " " + h.group + a.Key + "=" + value
 }
