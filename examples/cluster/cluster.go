@@ -38,7 +38,7 @@ func (c *cluster) start(ctx context.Context) (*crew.Crew, error) {
 	if !c.processes {
 		launch = crew.Here(c.settings, c.observe)
 	}
-	all := crew.New(c.settings, launch, c.n.Logger)
+	all := crew.New(crew.Options{Names: c.settings.Names(), Launch: launch, Logger: c.n.Logger})
 	if err := all.StartAll(ctx); err != nil {
 		all.Close()
 		return nil, err
@@ -119,7 +119,7 @@ func (c *cluster) compare(ctx context.Context, own *informer.Factory) error {
 		return nil
 	}
 	c.factories["story"] = own
-	report, err := caches.Compare(ctx, c.etcd, c.factories)
+	report, err := caches.Compare(ctx, c.etcd, c.factories, 10*time.Second)
 	if err != nil {
 		return err
 	}

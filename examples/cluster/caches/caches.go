@@ -2,7 +2,7 @@
 //
 // # Usage
 //
-//	report, err := caches.Compare(ctx, client, map[string]*informer.Factory{"scheduler": &factory})
+//	report, err := caches.Compare(ctx, client, map[string]*informer.Factory{"scheduler": &factory}, 10*time.Second)
 //
 // # Guarantees
 //
@@ -20,17 +20,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/storage"
 	"github.com/seed3bce33ad/listwatch/informer"
 )
@@ -41,12 +40,12 @@ type Report struct {
 	Caches, Objects int
 }
 
-// retry is the time between two looks at a cache that differs, and patience how long one may differ.
-const retry, patience = 50 * time.Millisecond, 10 * time.Second
+// retry is the time between two looks at a cache that differs.
+const retry = 50 * time.Millisecond
 
-// Compare compares each cache of the factories, which belong to the parts of those names, with etcd. A cache may be behind
-// for 10 s; then Compare returns an error that says in what it differs.
-func Compare(ctx context.Context, client *clientv3.Client, factories map[string]*informer.Factory) (Report, error) {
+// Compare compares each cache of the factories, which belong to the parts of those names, with etcd. Those that differ for
+// longer than patience make an error that says in what.
+func Compare(ctx context.Context, client *clientv3.Client, factories map[string]*informer.Factory, patience time.Duration) (Report, error) {
 	store, err := storage.New(client, storage.Options{})
 	if err != nil {
 		return Report{}, err
@@ -55,7 +54,7 @@ func Compare(ctx context.Context, client *clientv3.Client, factories map[string]
 	var errs []error
 	for _, part := range slices.Sorted(maps.Keys(factories)) {
 		for _, cache := range factories[part].Informers() {
-			n, err := settle(ctx, store, cache)
+			n, err := settle(ctx, store, cache, patience)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s: %s: %w", part, cache.Health().Name, err))
 			}
@@ -66,9 +65,9 @@ func Compare(ctx context.Context, client *clientv3.Client, factories map[string]
 }
 
 // settle compares a cache until it is equal.
-func settle(ctx context.Context, store *storage.Store, cache informer.Inspected) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+func settle(ctx context.Context, store *storage.Store, cache informer.Inspected, patience time.Duration) (int, error) {
+	end := time.NewTimer(patience)
+	defer end.Stop()
 	tick := time.NewTicker(retry)
 	defer tick.Stop()
 	for {
@@ -82,8 +81,10 @@ func settle(ctx context.Context, store *storage.Store, cache informer.Inspected)
 		}
 		select {
 		case <-tick.C:
-		case <-ctx.Done():
+		case <-end.C:
 			return len(have), errors.New(difference(want, have))
+		case <-ctx.Done():
+			return len(have), context.Cause(ctx)
 		}
 	}
 }
@@ -102,34 +103,46 @@ func held(cache informer.Inspected) map[listwatch.Key]string {
 
 // object is as much of one as tells whether a cache follows it.
 type object struct {
-	metav1.TypeMeta
 	Metadata struct{ Namespace, Name string }
 	Spec     struct{ NodeName string }
 }
 
 // stored returns the versions of the objects in etcd that an informer of that name follows: see [kube.Follow].
 func stored(ctx context.Context, store *storage.Store, name string) (map[listwatch.Key]string, error) {
-	page, err := store.List(ctx, "/", storage.ListOptions{})
+	words := strings.Fields(name)
+	root, err := rootOf(words[0])
 	if err != nil {
 		return nil, err
 	}
-	words := strings.Fields(name)
+	page, err := store.List(ctx, root, storage.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
 	all := map[listwatch.Key]string{}
 	for _, entry := range page.Entries {
 		var o object
-		if err := json.Unmarshal(entry.Value, &o); err != nil || o.Kind == "" {
-			continue // a claim
+		if err := json.Unmarshal(entry.Value, &o); err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Key, err)
 		}
-		plural, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(o.APIVersion, o.Kind))
 		follows, err := selects(words[1:], o)
 		if err != nil {
 			return nil, err
 		}
-		if plural.Resource == words[0] && follows {
+		if follows {
 			all[listwatch.Key{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}] = fmt.Sprint(entry.Revision)
 		}
 	}
 	return all, nil
+}
+
+// rootOf is what the keys of a resource begin with.
+func rootOf(resource string) (string, error) {
+	for _, k := range kinds.Table() {
+		if k.Resource == resource {
+			return path.Join("/", k.Group, resource) + "/", nil
+		}
+	}
+	return "", fmt.Errorf("%q isn't known to the comparison", resource)
 }
 
 // selects tells whether an informer with such words behind the resource in its name follows an object.

@@ -3,7 +3,7 @@
 //
 // # Usage
 //
-//	c := crew.New(settings, crew.Here(settings, observe))
+//	c := crew.New(crew.Options{Names: settings.Names(), Launch: crew.Here(settings, observe), Logger: logger})
 //	defer c.Close()
 //	err := c.StartAll(ctx)
 //
@@ -27,7 +27,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/seed3bce33ad/listwatch/examples/cluster/parts"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
 )
 
 // pause is how long a part that has ended by itself is left.
@@ -36,11 +39,21 @@ const pause = time.Second
 // Launch runs a part until ctx is done, and returns when nothing of it is left. It calls ready when others can use the part.
 type Launch func(ctx context.Context, name string, ready func()) error
 
+// Options say who is in a crew. Names, Launch and Logger must be set.
+type Options struct {
+	// Names are the parts in the order in which they are started.
+	Names []string
+	// Launch runs a part.
+	Launch Launch
+	// Logger returns who hears of a part's end.
+	Logger func(part string) *slog.Logger
+	// Clock is the time. Defaults to the real one.
+	Clock clock.Clock
+}
+
 // Crew runs parts. Make one with [New].
 type Crew struct {
-	settings parts.Settings
-	launch   Launch
-	logger   func(part string) *slog.Logger
+	Options
 
 	mu      sync.Mutex
 	running map[string]*member
@@ -48,8 +61,8 @@ type Crew struct {
 
 // member is a part that is to run.
 type member struct {
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	cancel context.CancelFunc
+	ended  chan struct{}
 	// again ends the present run of the part alone. Guarded by the crew's mu.
 	again context.CancelCauseFunc
 }
@@ -58,13 +71,14 @@ type member struct {
 var errKilled = errors.New("killed")
 
 // New returns a crew of which nobody runs yet.
-func New(s parts.Settings, launch Launch, logger func(part string) *slog.Logger) *Crew {
-	return &Crew{settings: s, launch: launch, logger: logger, running: map[string]*member{}}
+func New(o Options) *Crew {
+	o.Clock = timing.Or(o.Clock)
+	return &Crew{Options: o, running: map[string]*member{}}
 }
 
 // StartAll starts all parts: the others when the API server answers. It returns an error when that doesn't come.
 func (c *Crew) StartAll(ctx context.Context) error {
-	for _, name := range c.settings.Names() {
+	for _, name := range c.Names {
 		if err := c.Start(ctx, name); err != nil {
 			return err
 		}
@@ -75,7 +89,7 @@ func (c *Crew) StartAll(ctx context.Context) error {
 // Start starts a part that doesn't run, and in the case of the API server blocks until it answers or ctx is done.
 func (c *Crew) Start(ctx context.Context, name string) error {
 	lives, cancel := context.WithCancel(context.Background())
-	m := &member{cancel: cancel}
+	m := &member{cancel: cancel, ended: make(chan struct{})}
 	c.mu.Lock()
 	runs := c.running[name] != nil
 	if !runs {
@@ -87,7 +101,10 @@ func (c *Crew) Start(ctx context.Context, name string) error {
 		return fmt.Errorf("crew: %s runs", name)
 	}
 	ready, failed := make(chan struct{}), make(chan error, 1)
-	m.running.Go(func() { c.keep(lives, name, m, sync.OnceFunc(func() { close(ready) }), failed) })
+	go func() {
+		defer close(m.ended)
+		c.keep(lives, name, m, sync.OnceFunc(func() { close(ready) }), failed)
+	}()
 	if name != parts.APIServer {
 		return nil
 	}
@@ -96,6 +113,8 @@ func (c *Crew) Start(ctx context.Context, name string) error {
 		return nil
 	case err := <-failed:
 		return fmt.Errorf("%s: %w", name, err)
+	case <-m.ended:
+		return fmt.Errorf("crew: %s was stopped", name)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -108,12 +127,12 @@ func (c *Crew) keep(ctx context.Context, name string, m *member, ready func(), f
 		c.mu.Lock()
 		m.again = cancel
 		c.mu.Unlock()
-		err := c.launch(run, name, ready)
+		err := c.Launch(run, name, ready)
 		killed := errors.Is(context.Cause(run), errKilled)
 		cancel(nil)
 		if ctx.Err() != nil {
 			if err != nil {
-				c.logger(name).Error("ended", "error", err)
+				c.Logger(name).Error("ended", "error", err)
 			}
 			return
 		}
@@ -124,13 +143,8 @@ func (c *Crew) keep(ctx context.Context, name string, m *member, ready func(), f
 		if killed {
 			continue
 		}
-		c.logger(name).Error("ended, and is started again", "error", err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		c.Logger(name).Error("ended, and is started again", "error", err)
+		_ = timing.Sleep(ctx, c.Clock, pause) // it ends with ctx, as the loop does
 	}
 }
 
@@ -152,17 +166,17 @@ func (c *Crew) Stop(name string) {
 		return
 	}
 	m.cancel()
-	m.running.Wait()
+	<-m.ended
 	c.mu.Lock()
-	delete(c.running, name)
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	if c.running[name] == m { // another may have been started since
+		delete(c.running, name)
+	}
 }
 
 // Close ends all parts, the API server last.
 func (c *Crew) Close() {
-	names := c.settings.Names()
-	slices.Reverse(names)
-	for _, name := range names {
+	for _, name := range slices.Backward(c.Names) {
 		c.Stop(name)
 	}
 }
