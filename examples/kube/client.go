@@ -80,7 +80,12 @@ func (c Client[T]) Update(ctx context.Context, o T) (T, error) {
 
 // UpdateStatus replaces the status of an object. Conflicts are as with Update.
 func (c Client[T]) UpdateStatus(ctx context.Context, o T) (T, error) {
-	return c.send(ctx, c.at(c.rest.Put(), keyOf(o)).SubResource("status").Body(c.typed(o)))
+	return c.UpdateSubresource(ctx, o, "status")
+}
+
+// UpdateSubresource replaces a part of an object, such as "finalize" of a namespace. Conflicts are as with Update.
+func (c Client[T]) UpdateSubresource(ctx context.Context, o T, subresource string) (T, error) {
+	return c.send(ctx, c.at(c.rest.Put(), keyOf(o)).SubResource(subresource).Body(c.typed(o)))
 }
 
 // Patch is a change of some fields of an object.
