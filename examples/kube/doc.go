@@ -23,7 +23,7 @@
 //  2. What a refusal says keeps its reason: see k8s.io/apimachinery/pkg/api/errors. (TestClient)
 //  3. The same event told again counts up and makes no second object. (TestRecorder)
 //  4. How many replicas there shall be is read and changed whatever the kind. (TestScale)
-//  5. Metadata of kinds that this program does not know is read and written, and nothing else of them. (TestMetadata)
+//  5. Metadata of kinds that this program does not know is read and written, and nothing else of them. (TestMetadata, TestFollowMetadata)
 //
 // # Concurrency
 //

@@ -1,6 +1,9 @@
 package kube
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/seed3bce33ad/listwatch/informer"
 	"github.com/seed3bce33ad/listwatch/reflector/rest"
 )
@@ -36,4 +39,16 @@ func Follow[T Object](c *Cluster, f *informer.Factory, s Select) (*informer.Info
 		return nil, err
 	}
 	return informer.Of(f, name, source)
+}
+
+// FollowMetadata is [Follow] for all objects of a resource of which only the metadata is read: their kind need not be known
+// to this program.
+func FollowMetadata(c *Cluster, f *informer.Factory, r schema.GroupVersionResource) (*informer.Informer[*metav1.PartialObjectMetadata], error) {
+	at := resource{GroupVersionKind: r.GroupVersion().WithKind(""), plural: r.Resource}
+	source, err := rest.New[*metav1.PartialObjectMetadata](c.base.JoinPath(at.path()).String(),
+		rest.Options{Client: c.client, MetadataOnly: true, Skip: []string{"metadata.managedFields"}})
+	if err != nil {
+		return nil, err
+	}
+	return informer.Of(f, "metadata of "+r.GroupResource().String(), source)
 }

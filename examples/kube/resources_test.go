@@ -1,7 +1,9 @@
 package kube_test
 
 import (
+	"context"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/examples/kube"
+	"github.com/seed3bce33ad/listwatch/informer"
 )
 
 func TestResources(t *testing.T) {
@@ -65,4 +68,25 @@ func TestMetadata(t *testing.T) {
 	list, err = m.List(ctx, "")
 	require.NoError(t, err)
 	require.Empty(t, list.Items)
+}
+
+func TestFollowMetadata(t *testing.T) {
+	c := connect(t)
+	o := configMap("a")
+	o.Data = map[string]string{"k": "v"}
+	made, err := kube.For[*corev1.ConfigMap](c).Create(t.Context(), o)
+	require.NoError(t, err)
+	factory := informer.Factory{}
+	i, err := kube.FollowMetadata(c, &factory, corev1.SchemeGroupVersion.WithResource("configmaps"))
+	require.NoError(t, err)
+	require.Equal(t, "metadata of configmaps", i.Name())
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { require.NoError(t, factory.Run(ctx)) })
+	defer running.Wait()
+	defer cancel()
+	require.NoError(t, i.WaitForSync(ctx))
+	got, found := i.Indexer().Get(listwatch.KeyOf(made))
+	require.True(t, found)
+	require.Equal(t, made.UID, got.UID)
 }

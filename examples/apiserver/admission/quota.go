@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/usage"
 )
 
 // releaseWait is how long it may take to give back what was reserved in vain.
@@ -36,9 +37,9 @@ func (Rules) Reserve(ctx context.Context, a registry.Admission) (release func(),
 	if err != nil || len(all) == 0 {
 		return release, err
 	}
-	wanted := Usage(a.Kind, a.Object)
+	wanted := usage.Of(a.Kind.GroupResource(), a.Object)
 	if a.Old != nil {
-		wanted = minus(wanted, Usage(a.Kind, a.Old))
+		wanted = minus(wanted, usage.Of(a.Kind.GroupResource(), a.Old))
 	}
 	for _, o := range all {
 		c := charge{a, wanted}
@@ -90,7 +91,7 @@ func (c charge) reserve(ctx context.Context, q *corev1.ResourceQuota) (release f
 
 // bounded returns the names of what the write uses and the quota bounds, and of what the quota wants to be told.
 func (c charge) bounded(q *corev1.ResourceQuota) []corev1.ResourceName {
-	if !inScope(q, c.Object) {
+	if !usage.InScope(q, c.Object) {
 		return nil
 	}
 	var names []corev1.ResourceName
@@ -158,10 +159,10 @@ func (c charge) count(ctx context.Context, q *corev1.ResourceQuota, names corev1
 		q.Status.Used[name] = *resource.NewQuantity(0, resource.DecimalSI)
 	}
 	for _, o := range all {
-		if !inScope(q, o) {
+		if !usage.InScope(q, o) {
 			continue
 		}
-		for name, more := range masked(Usage(c.Kind, o), unknown) {
+		for name, more := range masked(usage.Of(c.Kind.GroupResource(), o), unknown) {
 			sum := q.Status.Used[name]
 			sum.Add(more)
 			q.Status.Used[name] = sum

@@ -17,6 +17,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/admission"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver/registry"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/usage"
 )
 
 // pod is a pod of one container with such resources.
@@ -205,7 +206,7 @@ func TestUsage(t *testing.T) {
 		"a quota":                       {kinds.ResourceQuotas(), `{}`, "count/resourcequotas=1 resourcequotas=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, test.want, list(admission.Usage(test.kind, read(t, test.kind, test.object))))
+			require.Equal(t, test.want, list(usage.Of(test.kind.GroupResource(), read(t, test.kind, test.object))))
 		})
 	}
 }

@@ -1,16 +1,14 @@
-package admission
+package usage
 
 import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
 
-// inScope reports whether a quota is about an object. One with scopes is about pods alone, those that are in all of
+// InScope reports whether a quota is about an object. One with scopes is about pods alone, those that are in all of
 // them.
-func inScope(q *corev1.ResourceQuota, o kinds.Object) bool {
+func InScope(q *corev1.ResourceQuota, o any) bool {
 	var wanted []corev1.ScopedResourceSelectorRequirement
 	for _, s := range q.Spec.Scopes {
 		wanted = append(wanted, corev1.ScopedResourceSelectorRequirement{ScopeName: s, Operator: corev1.ScopeSelectorOpExists})

@@ -1,14 +1,24 @@
-package admission
+// Package usage says what objects take of the quotas of their namespace: to those who charge quotas, and to those who count
+// anew.
+//
+// # Guarantees
+//
+//  1. It knows what the API's quotas know: counts of objects, and what containers ask for. (TestUsage in package admission)
+//  2. Scopes choose pods. (TestScopes in package admission)
+//
+// # Concurrency
+//
+// The functions only read.
+package usage
 
 import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	podresource "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
-
-	"github.com/seed3bce33ad/listwatch/examples/apiserver/kinds"
 )
 
 // counted are the kinds whose objects have a name of their own in quotas, beside count/RESOURCE.GROUP that all have.
@@ -17,12 +27,11 @@ var counted = map[corev1.ResourceName]bool{
 	corev1.ResourceSecrets: true, corev1.ResourceConfigMaps: true,
 }
 
-// Usage returns what an object takes of the quotas of its namespace, by the names that quotas have for it. The numbers
-// are never negative.
-func Usage(k *kinds.Kind, o kinds.Object) corev1.ResourceList {
-	count := corev1.ResourceName("count/" + k.GroupResource().String())
-	used := corev1.ResourceList{count: one()}
-	if name := corev1.ResourceName(k.Resource); k.Group == "" && counted[name] {
+// Of returns what an object of a resource takes of the quotas of its namespace, by the names that quotas have for it. The
+// numbers are never negative. Pods and services must be whole; of others nothing is looked at.
+func Of(r schema.GroupResource, o any) corev1.ResourceList {
+	used := corev1.ResourceList{corev1.ResourceName("count/" + r.String()): one()}
+	if name := corev1.ResourceName(r.Resource); r.Group == "" && counted[name] {
 		used[name] = one()
 	}
 	switch o := o.(type) {
