@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -48,7 +49,6 @@ func parse(args []string, out io.Writer) (f flags, err error) {
 	set.IntVar(&f.settings.Hollow, "hollow", 0, "`number` of further nodes, which only pretend to run pods")
 	set.BoolVar(&f.settings.Plain, "plain", false, "leave out what needs root: networks and other namespaces of pods, and cgroups")
 	set.DurationVar(&f.settings.Heartbeat, "heartbeat", 0, "how long a node is believed in that is not heard of (default 40s, and with --demo 4s)")
-	set.DurationVar(&f.settings.Tolerated, "tolerated", 0, "how long pods stay on a node that is lost (default 5m, and with --demo 2s)")
 	set.BoolVar(&f.processes, "processes", false, "run each part in a process of its own, and start it again when it ends")
 	set.BoolVar(&f.demo, "demo", false, "play a story, tell what each part does, compare all caches with etcd, and end")
 	set.BoolVar(&f.verbose, "verbose", false, "tell what each part does")
@@ -59,19 +59,11 @@ func parse(args []string, out io.Writer) (f flags, err error) {
 		return f, fmt.Errorf("%q is not understood", set.Args())
 	}
 	if f.demo {
-		f.settings.Heartbeat, f.settings.Tolerated = or(f.settings.Heartbeat, 4*time.Second), or(f.settings.Tolerated, 2*time.Second)
+		f.settings.Heartbeat = cmp.Or(f.settings.Heartbeat, 4*time.Second)
 	} else if f.settings.Listen == "" {
 		f.settings.Listen = "127.0.0.1:6443"
 	}
 	return f, nil
-}
-
-// or returns d, or the default when it is not set.
-func or(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
 
 // run runs the cluster until ctx is done, or the story is over.

@@ -9,8 +9,11 @@ import (
 
 	"github.com/seed3bce33ad/listwatch/examples/controllers/control"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/deployment"
+	"github.com/seed3bce33ad/listwatch/examples/controllers/endpointslice"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/job"
+	"github.com/seed3bce33ad/listwatch/examples/controllers/namespace"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/nodelifecycle"
+	"github.com/seed3bce33ad/listwatch/examples/controllers/quota"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/replicaset"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/serviceaccount"
 	"github.com/seed3bce33ad/listwatch/examples/kube"
@@ -20,7 +23,7 @@ import (
 func (s Settings) runControllers(ctx context.Context, cluster *kube.Cluster, factory *informer.Factory, o Observer) error {
 	env := control.Env{Cluster: cluster, Factory: factory, Clock: clock.New(), Logger: o.Logger}
 	var running sync.WaitGroup
-	for _, m := range []control.Make{deployment.New, job.New, nodelifecycle.Options{Grace: s.Heartbeat, Tolerated: s.Tolerated}.New, replicaset.New, serviceaccount.New} {
+	for _, m := range []control.Make{deployment.New, endpointslice.New, job.New, namespace.New, quota.New, nodelifecycle.Options{Grace: s.Heartbeat}.New, replicaset.New, serviceaccount.New} {
 		c, err := m(env)
 		if err != nil {
 			return err

@@ -30,9 +30,8 @@ type Settings struct {
 	Nodes, Hollow int
 	// Plain leaves out what needs root: networks and other namespaces of pods, and cgroups.
 	Plain bool
-	// Heartbeat is how long a node is believed in that is not heard of, and Tolerated for how long its pods stay then. They
-	// default to 40 s and 5 min.
-	Heartbeat, Tolerated time.Duration
+	// Heartbeat is how long a node is believed in that is not heard of. Defaults to 40 s.
+	Heartbeat time.Duration
 	// ServiceIPs is where services get their addresses from. [Prepare] sets it.
 	ServiceIPs netip.Prefix
 	// Missing is what the kernel or the user's rights don't allow, in words. [Prepare] sets it.
@@ -45,7 +44,7 @@ const maxNodes = 200
 // Prepare completes settings, by looking what this process may do. It returns an error when they make no sense.
 func Prepare(s Settings) (Settings, error) {
 	dir, err := filepath.Abs(s.Dir)
-	if err != nil || s.Dir == "" || s.Nodes < 0 || s.Nodes > maxNodes || s.Hollow < 0 || s.Heartbeat < 0 || s.Tolerated < 0 {
+	if err != nil || s.Dir == "" || s.Nodes < 0 || s.Nodes > maxNodes || s.Hollow < 0 || s.Heartbeat < 0 {
 		return s, errors.Join(err, fmt.Errorf("there must be a directory and up to %d nodes, and nothing is negative", maxNodes))
 	}
 	s.Dir = dir
@@ -54,9 +53,6 @@ func Prepare(s Settings) (Settings, error) {
 	}
 	if s.Heartbeat == 0 {
 		s.Heartbeat = 40 * time.Second
-	}
-	if s.Tolerated == 0 {
-		s.Tolerated = 5 * time.Minute
 	}
 	tried, err := process.New(s.runtime(1))
 	if err != nil {

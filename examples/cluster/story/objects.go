@@ -18,7 +18,7 @@ func shop() *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](3), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-				TerminationGracePeriodSeconds: ptr.To[int64](2),
+				TerminationGracePeriodSeconds: ptr.To[int64](2), Tolerations: []corev1.Toleration{notFor(2, corev1.TaintNodeUnreachable), notFor(2, corev1.TaintNodeNotReady)},
 				Containers: []corev1.Container{{
 					Name: "web", Image: "builtin/web", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
 					ReadinessProbe: &corev1.Probe{ProbeHandler: healthy, PeriodSeconds: 1, FailureThreshold: 1},
@@ -27,6 +27,11 @@ func shop() *appsv1.Deployment {
 			}},
 		},
 	}
+}
+
+// notFor lets a pod stay for so many seconds on a node with such a taint.
+func notFor(seconds int64, taint string) corev1.Toleration {
+	return corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}
 }
 
 // door is the service that leads to the deployment.
