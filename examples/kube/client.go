@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -132,10 +133,14 @@ func (c Client[T]) Post(ctx context.Context, k listwatch.Key, subresource string
 }
 
 // UnlessBehind drops the refusals that mean that the cache which a step has read is behind, or that somebody else was
-// faster: a conflict, and that there is or isn't such an object. What the cache has missed brings the key back.
+// faster: a conflict, that there is or isn't such an object, and those of [Ending]. What the cache has missed brings the key
+// back.
 func UnlessBehind(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || Ending(err) {
 		return nil
 	}
 	return err
 }
+
+// Ending tells whether a refusal means that nothing can be made in a namespace any more, as it is on its way out.
+func Ending(err error) bool { return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) }

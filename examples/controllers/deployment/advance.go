@@ -55,6 +55,9 @@ func (c *controller) create(ctx context.Context, r *rollout) (bool, error) {
 		}
 		return false, kube.UnlessBehind(err)
 	}
+	if kube.Ending(err) {
+		return false, nil
+	}
 	if err != nil {
 		_ = c.events.Event(ctx, r.d, corev1.EventTypeWarning, "ReplicaSetCreateError", err.Error())
 		return false, err

@@ -205,6 +205,9 @@ func (c *controller) create(ctx context.Context, j *batchv1.Job, t tally, more i
 			number(p, j.Name, free[n])
 		}
 		made, err := c.pods.Create(ctx, p)
+		if kube.Ending(err) {
+			return nil
+		}
 		if err != nil {
 			_ = c.events.Event(ctx, j, corev1.EventTypeWarning, "FailedCreate", "Error creating: "+err.Error())
 			return err

@@ -100,6 +100,9 @@ func (c *controller[T]) replicate(ctx context.Context, set T, v view, pods []*co
 	if missing > 0 {
 		return owned.Batches(missing, func(int) error {
 			made, err := c.pods.Create(ctx, owned.PodOf(v.template, set, c.kind.GroupVersionKind))
+			if kube.Ending(err) {
+				return nil
+			}
 			if err != nil {
 				_ = c.events.Event(ctx, set, corev1.EventTypeWarning, "FailedCreate", "Error creating: "+err.Error())
 				return err

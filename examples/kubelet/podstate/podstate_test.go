@@ -140,6 +140,12 @@ func TestStatus(t *testing.T) {
 		"init":     {func(v *podstate.View) { v.Pod.Spec.InitContainers = []corev1.Container{{Name: "i"}} }, corev1.PodPending, "PodInitializing"},
 		"one runs": {func(v *podstate.View) { put(v, "b", 0, -1, 0) }, corev1.PodRunning, "ContainerCreating"},
 		"crashed":  {func(v *podstate.View) { put(v, "a", 1, 1, time.Second); put(v, "b", 0, -1, 0) }, corev1.PodRunning, "CrashLoopBackOff"},
+		"starts again": {func(v *podstate.View) {
+			v.Pod.Spec.Containers = v.Pod.Spec.Containers[:1]
+			put(v, "a", 0, 1, 0)
+			put(v, "a", 1, -1, 0)
+			v.Containers[1].State = runtime.Created
+		}, corev1.PodRunning, "ContainerCreating"},
 		"succeeded": {func(v *podstate.View) {
 			v.Pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 			put(v, "a", 0, 0, 0)

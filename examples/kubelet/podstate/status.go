@@ -145,8 +145,10 @@ func phase(v *View) corev1.PodPhase {
 	var waiting, running, succeeded, failed int
 	for i := range v.Pod.Spec.Containers {
 		switch l := v.Latest(v.Pod.Spec.Containers[i].Name); {
-		case l == nil || l.State == runtime.Created:
+		case l == nil || l.State == runtime.Created && l.Config.Attempt == 0:
 			waiting++
+		case l.State == runtime.Created: // it is about to run again
+			failed++
 		case l.State == runtime.Running:
 			running++
 		case l.ExitCode == 0:
