@@ -13,8 +13,8 @@
 // # Guarantees
 //
 //  1. A pod leads to the services that select it, and a service to the pods that it selects, by indexes: others are not
-//     looked at but for those that share a label. (TestFinds)
-//  2. Ports by name are found in each pod. (TestPorts)
+//     looked at but for those that share a label. (TestRandom in package endpointslice)
+//  2. Ports by name are found in each pod. (TestNamedPorts in package endpointslice)
 //
 // # Concurrency
 //
