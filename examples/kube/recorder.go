@@ -30,20 +30,26 @@ func NewRecorder(c *Cluster, component string, clock clock.Clock) *Recorder {
 // that programs may look for, message a sentence for people. The same words about the same object count up in one Event.
 // It blocks for one or two requests; its error is none of the object's and may be dropped.
 func (r *Recorder) Event(ctx context.Context, about Object, kind, reason, message string) error {
-	to, now := r.cluster.resourceOf(about), metav1.NewTime(r.clock.Now().Truncate(time.Second))
-	namespace := about.GetNamespace()
+	to := r.cluster.resourceOf(about)
+	return r.EventOf(ctx, &corev1.ObjectReference{
+		Kind: to.Kind, APIVersion: to.GroupVersion().String(), Namespace: about.GetNamespace(), Name: about.GetName(),
+		UID: about.GetUID(), ResourceVersion: about.GetResourceVersion(),
+	}, kind, reason, message)
+}
+
+// EventOf is [Recorder.Event] of an object of any kind.
+func (r *Recorder) EventOf(ctx context.Context, about *corev1.ObjectReference, kind, reason, message string) error {
+	now := metav1.NewTime(r.clock.Now().Truncate(time.Second))
+	namespace := about.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
 	words := fnv.New64a()
-	fmt.Fprintf(words, "%s\x00%s\x00%s\x00%s\x00%s", about.GetUID(), r.component, kind, reason, message)
+	fmt.Fprintf(words, "%s\x00%s\x00%s\x00%s\x00%s", about.UID, r.component, kind, reason, message)
 	e := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%016x", about.GetName(), words.Sum64())},
-		InvolvedObject: corev1.ObjectReference{
-			Kind: to.Kind, APIVersion: to.GroupVersion().String(), Namespace: about.GetNamespace(), Name: about.GetName(),
-			UID: about.GetUID(), ResourceVersion: about.GetResourceVersion(),
-		},
-		Type: kind, Reason: reason, Message: message, Source: corev1.EventSource{Component: r.component},
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%016x", about.Name, words.Sum64())},
+		InvolvedObject: *about,
+		Type:           kind, Reason: reason, Message: message, Source: corev1.EventSource{Component: r.component},
 		ReportingController: r.component, FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}
 	events := For[*corev1.Event](r.cluster)

@@ -10,6 +10,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/controllers/control"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/deployment"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/endpointslice"
+	"github.com/seed3bce33ad/listwatch/examples/controllers/garbage"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/job"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/namespace"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/nodelifecycle"
@@ -23,7 +24,7 @@ import (
 func (s Settings) runControllers(ctx context.Context, cluster *kube.Cluster, factory *informer.Factory, o Observer) error {
 	env := control.Env{Cluster: cluster, Factory: factory, Clock: clock.New(), Logger: o.Logger}
 	var running sync.WaitGroup
-	for _, m := range []control.Make{deployment.New, endpointslice.New, job.New, namespace.New, quota.New, nodelifecycle.Options{Grace: s.Heartbeat}.New, replicaset.New, serviceaccount.New} {
+	for _, m := range []control.Make{deployment.New, endpointslice.New, garbage.New, job.New, namespace.New, quota.New, nodelifecycle.Options{Grace: s.Heartbeat}.New, replicaset.New, serviceaccount.New} {
 		c, err := m(env)
 		if err != nil {
 			return err
