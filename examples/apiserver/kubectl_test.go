@@ -2,14 +2,12 @@ package apiserver_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/kubectltest"
 )
 
 var updateKubectl = flag.Bool("kubectl.update", false, "write what kubectl can do into README.md")
@@ -38,37 +37,12 @@ type kubectl struct {
 	port string
 }
 
-// newKubectl takes the program that $KUBECTL names, or builds the one of the module beside this
-// package, once for each version.
+// newKubectl is the program for a server: see [kubectltest.Build].
 func newKubectl(t testing.TB, a *api) *kubectl {
 	t.Helper()
-	k := &kubectl{api: a, program: os.Getenv("KUBECTL"), home: t.TempDir(), connection: []string{"--server", a.server.URL()}}
-	if k.program != "" {
-		return k
-	}
-	version := goCommand(t, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubectl")
-	cache, err := os.UserCacheDir()
+	program, err := kubectltest.Build(t.Context())
 	require.NoError(t, err)
-	k.program = filepath.Join(cache, "listwatch-apiserver", "kubectl-"+version)
-	if _, err := os.Stat(k.program); err == nil {
-		return k
-	}
-	made := fmt.Sprintf("%s.%d", k.program, os.Getpid()) // a build that was broken off is never taken for whole
-	goCommand(t, "build", "-ldflags", "-s -w -X k8s.io/component-base/version.gitVersion="+version, "-o", made, ".")
-	require.NoError(t, os.Rename(made, k.program))
-	return k
-}
-
-// goCommand runs the go command in the module of kubectl.
-func goCommand(t testing.TB, args ...string) string {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), "go", args...)
-	c.Dir, c.Env = "kubectl", append(os.Environ(), "GOWORK=off")
-	var errs bytes.Buffer
-	c.Stderr = &errs
-	out, err := c.Output()
-	require.NoError(t, err, "%s", &errs)
-	return strings.TrimSpace(string(out))
+	return &kubectl{api: a, program: program, home: t.TempDir(), connection: []string{"--server", a.server.URL()}}
 }
 
 // step is a command and what has to come of it.

@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/examples/cluster/caches"
 	"github.com/seed3bce33ad/listwatch/examples/cluster/crew"
 	"github.com/seed3bce33ad/listwatch/examples/cluster/narrate"
@@ -16,10 +21,14 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/cluster/story"
 	"github.com/seed3bce33ad/listwatch/examples/kube"
 	"github.com/seed3bce33ad/listwatch/informer"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
 )
 
 // playTime is how long the story may take.
 const playTime = 3 * time.Minute
+
+// startTime is how long nodes may take to become ready.
+const startTime = time.Minute
 
 // cluster is a run of the command.
 type cluster struct {
@@ -70,6 +79,9 @@ func (c *cluster) serve(ctx context.Context) error {
 		return err
 	}
 	defer all.Close()
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
 	c.n.Say("The cluster runs: %s. Use it with", strings.Join(c.settings.Names(), ", "))
 	c.n.Say("\n    export KUBECONFIG=%s\n    kubectl get nodes", c.settings.Kubeconfig("admin"))
 	c.n.Say("    kubectl create deployment web --image builtin/web --replicas 3\n    kubectl expose deployment web --port 80 --target-port 8080\n")
@@ -79,6 +91,30 @@ func (c *cluster) serve(ctx context.Context) error {
 	c.n.Say("It ends with Ctrl-C.")
 	<-ctx.Done()
 	return nil
+}
+
+// ready waits until the nodes are ready, and pods can be made in the namespace "default".
+func (c *cluster) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, errors.New("the nodes did not become ready"))
+	defer cancel()
+	admin, err := kube.Load(c.settings.Kubeconfig("admin"))
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	nodes, accounts := kube.For[*corev1.Node](admin), kube.For[*corev1.ServiceAccount](admin)
+	for waiting := c.settings.NodeNames(); ; {
+		waiting = slices.DeleteFunc(waiting, func(name string) bool {
+			n, err := nodes.Get(ctx, listwatch.Key{Name: name})
+			return err == nil && len(n.Spec.Taints) == 0
+		})
+		if _, err := accounts.Get(ctx, listwatch.Key{Namespace: metav1.NamespaceDefault, Name: "default"}); err == nil && len(waiting) == 0 {
+			return nil
+		}
+		if timing.Sleep(ctx, clock.New(), 50*time.Millisecond) != nil {
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // play plays the story, and compares all caches with etcd.

@@ -107,9 +107,10 @@ type object struct {
 	Spec     struct{ NodeName string }
 }
 
-// stored returns the versions of the objects in etcd that an informer of that name follows: see [kube.Follow].
+// stored returns the versions of the objects in etcd that an informer of that name follows: see kube.Follow and
+// kube.FollowMetadata.
 func stored(ctx context.Context, store *storage.Store, name string) (map[listwatch.Key]string, error) {
-	words := strings.Fields(name)
+	words := strings.Fields(strings.TrimPrefix(name, "metadata of "))
 	root, err := rootOf(words[0])
 	if err != nil {
 		return nil, err
@@ -135,12 +136,16 @@ func stored(ctx context.Context, store *storage.Store, name string) (map[listwat
 	return all, nil
 }
 
-// rootOf is what the keys of a resource begin with.
+// rootOf is what the keys of a resource begin with, which may have its group behind it.
 func rootOf(resource string) (string, error) {
+	name, group, _ := strings.Cut(resource, ".")
 	for _, k := range kinds.Table() {
-		if k.Resource == resource {
-			return path.Join("/", k.Group, resource) + "/", nil
+		if k.Resource == name && (group == "" || group == k.Group) {
+			return path.Join("/", k.Group, name) + "/", nil
 		}
+	}
+	if group != "" { // a custom one
+		return "/" + group + "/" + name + "/", nil
 	}
 	return "", fmt.Errorf("%q isn't known to the comparison", resource)
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientrest "k8s.io/client-go/rest"
 
 	"github.com/seed3bce33ad/listwatch"
@@ -75,12 +76,14 @@ func TestCompare(t *testing.T) {
 	require.NoError(t, err)
 	_, err = kube.Follow[*corev1.Namespace](r.cluster, r.factory, kube.Select{})
 	require.NoError(t, err)
+	_, err = kube.FollowMetadata(r.cluster, r.factory, schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
+	require.NoError(t, err)
 	stop := r.follow(t)
 	defer stop()
 	require.NoError(t, maps.WaitForSync(t.Context()))
 	report, err := caches.Compare(t.Context(), r.db.Client(), map[string]*informer.Factory{"test": r.factory}, time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, caches.Report{Caches: 3, Objects: 4}, report)
+	require.Equal(t, caches.Report{Caches: 4, Objects: 4}, report)
 
 	stop() // from now on the caches are behind
 	require.NoError(t, kube.For[*corev1.ConfigMap](r.cluster).Delete(t.Context(), listwatch.KeyOf(gone), metav1.DeleteOptions{}))
