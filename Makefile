@@ -41,3 +41,9 @@ sim:
 .PHONY: planted
 planted:
 	$(MAKE) mutants ONLY='^planted-'
+# Kills the parts of a cluster at random for CHAOS_TIME while deployments come and go: see examples/cluster. CHAOS_SEED repeats
+# what was done by chance.
+.PHONY: chaos
+CHAOS_TIME ?= 10m
+chaos:
+	go test ./examples/cluster -run '^TestChaos$$' -count=1 -timeout 0 -v -cluster.chaos=$(CHAOS_TIME) $(if $(CHAOS_SEED),-cluster.seed=$(CHAOS_SEED))

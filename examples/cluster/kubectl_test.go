@@ -103,7 +103,8 @@ func TestKubectl(t *testing.T) {
 	require.Contains(t, x.must("describe deployment web"), "ScalingReplicaSet")
 
 	x.must("delete deployment/web service/web pod/hello --timeout=60s")
-	x.eventually(func() bool { return len(x.keys()) == 0 && len(left(t, x.settings.Dir)) == 0 })
+	x.eventually(func() bool { return len(x.keys()) == 0 })
+	gone(t, x.settings.Dir)
 }
 
 // allAnswer waits until the four pods answer in turn.
@@ -152,5 +153,5 @@ spec:
 	require.Equal(t, "from afar", x.get("http://"+x.must("get pod other -o jsonpath={.status.podIP}")+":8080/"))
 	require.Equal(t, "from beside", x.get("http://"+x.must("get pod both -o jsonpath={.status.podIP}")+":8080/"))
 	x.must("delete -f " + file + " --timeout=60s")
-	x.eventually(func() bool { return len(left(t, x.settings.Dir)) == 0 })
+	gone(t, x.settings.Dir)
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,26 +39,37 @@ func TestMain(m *testing.M) {
 	runtimetest.Main(m)
 }
 
-// left returns the names of what pods leave behind while they are there: directories of nodes, and links.
-func left(t *testing.T, dir string) []string {
+// left returns what pods have on this machine: the directories of their sandboxes, and links as root.
+func left(t *testing.T, dir string) (boxes, links []string) {
 	t.Helper()
-	var all []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && filepath.Base(filepath.Dir(path)) == "sandboxes" {
-			all = append(all, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it goes just now
+			return nil
+		case err == nil && filepath.Base(filepath.Dir(path)) == "sandboxes":
+			boxes = append(boxes, path)
 			return filepath.SkipDir
 		}
 		return err
 	})
 	require.NoError(t, err)
-	links, err := net.Interfaces()
+	all, err := net.Interfaces()
 	require.NoError(t, err)
-	for _, l := range links {
+	for _, l := range all {
 		if l.Flags&net.FlagLoopback == 0 && !strings.HasPrefix(l.Name, "pods-") { // that are the bridges of nodes
-			all = append(all, l.Name)
+			links = append(links, l.Name)
 		}
 	}
-	return all
+	return boxes, links
+}
+
+// gone waits until nothing of pods is left.
+func gone(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		boxes, links := left(t, dir)
+		return len(boxes)+len(links) == 0
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func TestDemo(t *testing.T) {
@@ -70,7 +84,7 @@ func TestDemo(t *testing.T) {
 			require.Contains(t, text, "11. The namespace is deleted, and all in it")
 			require.Contains(t, text, "caches")
 			require.NotContains(t, text, "panic")
-			require.Empty(t, left(t, dir))
+			gone(t, dir)
 			links, err := net.Interfaces()
 			require.NoError(t, err)
 			require.Len(t, links, 1, "the bridges are gone")
@@ -147,4 +161,22 @@ func (k kubectl) must(line string) string {
 	out, err := k.run(line)
 	require.NoError(k.t, err, out)
 	return out
+}
+
+// getJSON reads what is at an address.
+func getJSON(ctx context.Context, client *http.Client, url string, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(into)
 }
