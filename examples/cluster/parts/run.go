@@ -36,13 +36,14 @@ func Run(ctx context.Context, s Settings, name string, o Observer) error {
 		return err
 	}
 	defer cluster.Close()
+	if name == ControllerManager {
+		return s.runControllers(ctx, cluster, o)
+	}
 	factory := &informer.Factory{Options: informer.Options{Logger: o.Logger}}
 	if o.Caches != nil {
 		o.Caches(factory)
 	}
 	switch name {
-	case ControllerManager:
-		return s.runControllers(ctx, cluster, factory, o)
 	case Scheduler:
 		return scheduler.Run(ctx, scheduler.Options{Cluster: cluster, Factory: factory, Logger: o.Logger})
 	case Proxy:
