@@ -21,8 +21,10 @@ func (k *Kubelet) Runtime() runtime.Service { return k.o.Runtime }
 // Pods returns the pods of the node. See Host.
 func (k *Kubelet) Pods() []*corev1.Pod {
 	var all []*corev1.Pod
-	for _, p := range k.source.own.List() {
-		all = append(all, k.now(p))
+	for _, p := range append(k.source.own.List(), k.statics()...) {
+		if !isMirror(p) {
+			all = append(all, k.now(p))
+		}
 	}
 	return all
 }
@@ -45,7 +47,11 @@ func (k *Kubelet) now(p *corev1.Pod) *corev1.Pod {
 
 // Container finds a container. See Host.
 func (k *Kubelet) Container(ctx context.Context, r Ref) (Found, error) {
-	p, ok := k.source.own.Get(listwatch.Key{Namespace: r.Namespace, Name: r.Name})
+	key := listwatch.Key{Namespace: r.Namespace, Name: r.Name}
+	p, ok := k.source.own.Get(key)
+	if s := k.staticNamed(key); s != nil {
+		p, ok = s, true
+	}
 	if !ok || r.UID != "" && r.UID != p.UID {
 		return Found{}, apierrors.NewNotFound(corev1.Resource("pods"), r.Name)
 	}
@@ -55,11 +61,11 @@ func (k *Kubelet) Container(ctx context.Context, r Ref) (Found, error) {
 	if named(&p.Spec, r.Container) == nil {
 		return Found{}, apierrors.NewBadRequest("container " + r.Container + " is not valid for pod " + r.Name)
 	}
-	boxes, containers, err := k.observe(ctx, p.UID)
+	s, err := k.observe(ctx, p.UID)
 	if err != nil {
 		return Found{}, err
 	}
-	v := podstate.View{Pod: p, Sandboxes: boxes, Containers: containers}
+	v := podstate.View{Pod: p, Sandboxes: s.boxes, Containers: s.containers}
 	c := v.Latest(r.Container)
 	if r.Previous {
 		c = v.Previous(r.Container)
@@ -68,7 +74,7 @@ func (k *Kubelet) Container(ctx context.Context, r Ref) (Found, error) {
 		return Found{}, apierrors.NewBadRequest("container " + r.Container + " in pod " + r.Name + " has not run")
 	}
 	f := Found{Pod: k.now(p), Container: *c}
-	for _, b := range boxes {
+	for _, b := range s.boxes {
 		if b.ID == c.Sandbox {
 			f.IP, f.LogPath = or(b.IP, k.host()), filepath.Join(b.Config.LogDirectory, c.Config.LogPath)
 		}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +26,10 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/kubelet"
 	"github.com/seed3bce33ad/listwatch/examples/runtime"
 	"github.com/seed3bce33ad/listwatch/examples/runtime/hollow"
+	"github.com/seed3bce33ad/listwatch/examples/runtime/runtimetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { runtimetest.Main(m) }
 
 // rig is an API server and a runtime that pretends. The kubelet goes through before, which may be nil.
 type rig struct {
@@ -40,6 +40,10 @@ type rig struct {
 	behave  sync.Map // container name to hollow.Behaviour
 	before  atomic.Pointer[func(*http.Request) error]
 	ready   atomic.Int32 // what Exec answers
+	missing sync.Map     // images that are not there
+
+	mu       sync.Mutex
+	commands []string // that were executed, after the container's name; guarded by mu
 }
 
 func newRig(t *testing.T) *rig {
@@ -53,7 +57,18 @@ func newRig(t *testing.T) *rig {
 			behaviour, _ := b.(hollow.Behaviour)
 			return behaviour
 		},
-		Exec: func(context.Context, runtime.Container, runtime.Exec) (int, error) { return int(r.ready.Load()), nil },
+		Exec: func(_ context.Context, c runtime.Container, e runtime.Exec) (int, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.commands = append(r.commands, c.Config.Name+": "+strings.Join(e.Command, " "))
+			return int(r.ready.Load()), nil
+		},
+		Pull: func(_ context.Context, image string) error {
+			if _, missing := r.missing.Load(image); missing {
+				return runtime.ErrNotFound
+			}
+			return nil
+		},
 	})
 	require.NoError(t, err)
 	r.cluster, err = kube.Connect(&clientrest.Config{Host: server.URL()})
@@ -335,10 +350,13 @@ func TestStatusOfTheDead(t *testing.T) {
 	require.Equal(t, next, now)
 }
 
-// TestNothingEndsBeforeTheList is scenario 125: a kubelet that has not read the API ends nothing; then orphans go.
+// TestNothingEndsBeforeTheList is scenario 125: a kubelet that has not read the API ends nothing but
+// static pods whose files have changed; then orphans go.
 func TestNothingEndsBeforeTheList(t *testing.T) {
-	r := newRig(t)
-	stop := r.run(nil)
+	r, m := newRig(t), newManifests(t)
+	m.write("web.yaml", static("one"))
+	stop := r.run(m.options)
+	r.until("web-n", ready)
 	for _, name := range []string{"a", "b"} {
 		r.create(pod(name, func(p *corev1.Pod) { p.Spec.Containers[0].Name = name }))
 		r.until(name, ready)
@@ -350,12 +368,15 @@ func TestNothingEndsBeforeTheList(t *testing.T) {
 	r.delete("b", 0)
 	var refused atomic.Int32
 	r.before.Store(ptr.To(func(*http.Request) error { refused.Add(1); return errors.New("the server is away") }))
-	r.run(nil)
+	r.run(m.options)
+	m.write("web.yaml", static("two"))
+	r.running("two")
 	require.Eventually(t, func() bool { return refused.Load() > 5 }, long, often)
 	require.Equal(t, before, r.containers("a"))
 	require.Equal(t, orphan, r.containers("b"))
 	r.before.Store(nil)
 	r.gone("b")
+	r.until("web-n", func(p *corev1.Pod) bool { return ready(p) && p.Spec.Containers[0].Image == "two" })
 	require.Equal(t, before, r.containers("a"))
 	r.until("a", ready)
 }
@@ -385,6 +406,7 @@ func TestNodeComesBack(t *testing.T) {
 	require.NoError(t, leases.Delete(t.Context(), key, metav1.DeleteOptions{}))
 	n, err := nodes.Get(t.Context(), listwatch.Key{Name: "n"})
 	require.NoError(t, err)
+	require.Equal(t, "v1.36.3-listwatch", n.Status.NodeInfo.KubeletVersion)
 	for i := range n.Status.Conditions {
 		n.Status.Conditions[i].Status = corev1.ConditionUnknown
 	}
