@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +34,7 @@ import (
 
 var (
 	chaosTime = flag.Duration("cluster.chaos", 15*time.Second, "how long TestChaos kills parts")
+	chaosLog  = flag.String("cluster.log", "", "file for what parts tell during TestChaos")
 	chaosSeed = flag.Uint64("cluster.seed", 0, "what TestChaos does by chance; 0: something else each time")
 )
 
@@ -56,6 +62,12 @@ func TestChaos(t *testing.T) {
 	s, err := parts.Prepare(parts.Settings{Dir: t.TempDir(), Nodes: 2})
 	require.NoError(t, err)
 	n := narrate.New(t.Output(), slog.LevelError)
+	if *chaosLog != "" {
+		file, err := os.Create(*chaosLog)
+		require.NoError(t, err)
+		defer file.Close()
+		n = narrate.New(file, slog.LevelInfo)
+	}
 	run := &cluster{flags: flags{processes: true}, settings: s, n: n, factories: map[string]*informer.Factory{}}
 	all, err := run.start(t.Context())
 	require.NoError(t, err)
@@ -171,17 +183,37 @@ func (c *chaos) delete(name string) {
 // settle waits until there is what is wanted, and nothing else.
 func (c *chaos) settle() {
 	c.t.Helper()
-	var differs string
-	require.Eventually(c.t, func() bool {
-		differs = c.differs()
-		return differs == ""
-	}, 2*time.Minute, 100*time.Millisecond, "%s", &stringer{&differs})
+	for end := time.Now().Add(2 * time.Minute); ; {
+		differs := c.differs()
+		if differs == "" {
+			return
+		}
+		if time.Now().After(end) {
+			c.dump()
+			require.FailNow(c.t, "it never came to that", "%s", differs)
+		}
+		<-time.After(100 * time.Millisecond)
+	}
 }
 
-// stringer tells a text as it is when it is asked.
-type stringer struct{ text *string }
-
-func (s *stringer) String() string { return *s.text }
+// dump tells how pods are, and what all goroutines of the parts do.
+func (c *chaos) dump() {
+	var pods any
+	if err := c.list("/api/v1/namespaces/default/pods", &pods); err == nil {
+		text, _ := json.Marshal(pods) // it came as JSON
+		c.t.Logf("%s", text)
+	}
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(c.t, err)
+	for _, file := range all {
+		line, _ := os.ReadFile(file) // it may have ended
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil && strings.HasPrefix(string(line), "cluster ") {
+			_ = syscall.Kill(pid, syscall.SIGQUIT)
+		}
+	}
+	<-time.After(3 * time.Second)
+}
 
 // differs says in what the cluster isn't as it should be; "" when it is.
 func (c *chaos) differs() string {

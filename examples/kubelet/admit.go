@@ -59,7 +59,7 @@ func (k *Kubelet) others(ctx context.Context, p *corev1.Pod, static bool) ([]*co
 		}
 	}
 	var all []*corev1.Pod
-	for _, o := range append(k.source.own.List(), k.statics()...) {
+	for _, o := range append(k.source.all(), k.statics()...) {
 		if o.UID == p.UID || isMirror(o) {
 			continue
 		}

@@ -21,7 +21,7 @@ func (k *Kubelet) Runtime() runtime.Service { return k.o.Runtime }
 // Pods returns the pods of the node. See Host.
 func (k *Kubelet) Pods() []*corev1.Pod {
 	var all []*corev1.Pod
-	for _, p := range append(k.source.own.List(), k.statics()...) {
+	for _, p := range append(k.source.all(), k.statics()...) {
 		if !isMirror(p) {
 			all = append(all, k.now(p))
 		}
@@ -48,7 +48,7 @@ func (k *Kubelet) now(p *corev1.Pod) *corev1.Pod {
 // Container finds a container. See Host.
 func (k *Kubelet) Container(ctx context.Context, r Ref) (Found, error) {
 	key := listwatch.Key{Namespace: r.Namespace, Name: r.Name}
-	p, ok := k.source.own.Get(key)
+	p, ok := k.source.get(key)
 	if s := k.staticNamed(key); s != nil {
 		p, ok = s, true
 	}

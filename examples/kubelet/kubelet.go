@@ -100,6 +100,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	if err := k.follow(ctx, in); err != nil {
 		return err
 	}
+	defer k.source.forget()
 	k.queue.Add("")
 	in(k.keepLease)
 	in(k.hear)
@@ -121,19 +122,24 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	return errors.Join(err, errs)
 }
 
-// follow gets the informers, and runs those that are the kubelet's own.
-func (k *Kubelet) follow(ctx context.Context, in func(func(context.Context) error)) (err error) {
-	factory := k.o.Factory
-	if factory == nil {
-		factory = &informer.Factory{Options: informer.Options{Clock: k.o.Clock, Logger: k.o.Logger}}
-		defer func() {
-			if err == nil {
-				in(factory.Run)
-			}
-		}()
+// follow gets what the kubelet knows by, and runs the informers that are its own.
+func (k *Kubelet) follow(ctx context.Context, in func(func(context.Context) error)) error {
+	shared := k.o.Shared
+	if shared == nil {
+		factory := k.o.Factory
+		if factory == nil {
+			factory = &informer.Factory{Options: informer.Options{Clock: k.o.Clock, Logger: k.o.Logger}}
+		}
+		var err error
+		if shared, err = share(ctx, k.o.Cluster, factory, "spec.nodeName="+k.o.Node, "metadata.name="+k.o.Node); err != nil {
+			return err
+		}
+		if k.o.Factory == nil {
+			in(factory.Run)
+		}
 	}
-	k.source, err = follow(ctx, k.o, factory, k.changed)
-	return err
+	k.source = shared.of(k.o.Node, k.changed)
+	return nil
 }
 
 // step brings the node, or one pod, to where it should be.
@@ -164,7 +170,7 @@ func (k *Kubelet) hear(ctx context.Context) error {
 
 // lookAtAll has every pod looked at that is wanted or that something is left of.
 func (k *Kubelet) lookAtAll() {
-	for _, p := range append(k.source.own.List(), k.statics()...) {
+	for _, p := range append(k.source.all(), k.statics()...) {
 		k.queue.Add(p.UID)
 	}
 	k.mu.Lock()

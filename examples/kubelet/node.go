@@ -30,7 +30,7 @@ func (k *Kubelet) nodeStep(ctx context.Context) (workqueue.Result, error) {
 	defer cancel()
 	now := k.o.Clock.Now()
 	again := workqueue.Result{After: k.o.StatusPeriod}
-	n := k.source.node(k.o.Node)
+	n := k.source.node()
 	if n == nil {
 		made, err := k.nodes.Create(ctx, k.node(now))
 		if err != nil {

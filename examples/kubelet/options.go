@@ -22,6 +22,8 @@ type Options struct {
 	Cluster *kube.Cluster
 	// Factory is where it gets its informers from; whoever gives one runs it. Defaults to one of its own.
 	Factory *informer.Factory
+	// Shared is what it reads in place of informers of its own, together with other kubelets of this program. Defaults to none.
+	Shared *Shared
 	// Runtime runs the containers, and Images has what they are made from. They live longer than the kubelet.
 	Runtime runtime.Service
 	Images  runtime.Images

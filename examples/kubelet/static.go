@@ -130,14 +130,14 @@ func (k *Kubelet) release(p *corev1.Pod) {
 	if next := k.staticNamed(key); next != nil {
 		k.queue.Add(next.UID)
 	}
-	if m, ok := k.source.own.Get(key); ok {
+	if m, ok := k.source.get(key); ok {
 		k.queue.Add(m.UID)
 	}
 }
 
 // shown is what shows a static pod in the API, or nil.
 func (k *Kubelet) shown(p *corev1.Pod) *corev1.Pod {
-	m, ok := k.source.own.Get(keyOf(p))
+	m, ok := k.source.get(keyOf(p))
 	if !ok {
 		return nil
 	}
@@ -174,11 +174,11 @@ func (k *Kubelet) asKnown(p *corev1.Pod) *corev1.Pod {
 
 // mirror returns what shows a static pod in the API, which is made anew when it is another, or nil when there is none yet.
 func (k *Kubelet) mirror(ctx context.Context, p *corev1.Pod) (*corev1.Pod, error) {
-	node := k.source.node(k.o.Node)
+	node := k.source.node()
 	if node == nil || !k.source.pods.Synced().Fired() {
 		return nil, nil // that they come brings the pod back
 	}
-	m, ok := k.source.own.Get(keyOf(p))
+	m, ok := k.source.get(keyOf(p))
 	if ok && manifest.Shows(m, p, node) {
 		return m, nil
 	}
