@@ -55,6 +55,7 @@ type Options struct {
 type Crew struct {
 	Options
 
+	all     sync.WaitGroup // a goroutine for each part that is to run
 	mu      sync.Mutex
 	running map[string]*member
 }
@@ -101,10 +102,10 @@ func (c *Crew) Start(ctx context.Context, name string) error {
 		return fmt.Errorf("crew: %s runs", name)
 	}
 	ready, failed := make(chan struct{}), make(chan error, 1)
-	go func() {
+	c.all.Go(func() {
 		defer close(m.ended)
 		c.keep(lives, name, m, sync.OnceFunc(func() { close(ready) }), failed)
-	}()
+	})
 	if name != parts.APIServer {
 		return nil
 	}

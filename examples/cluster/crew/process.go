@@ -114,10 +114,11 @@ func Reexec() {
 func serve(s parts.Settings, name string) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
-	go func() {
+	var parent sync.WaitGroup // it is not waited for: the process ends
+	parent.Go(func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // whatever it ends by
 		cancel()
-	}()
+	})
 	return parts.Run(ctx, s, name, parts.Observer{
 		Logger: narrate.Child(os.Stderr), Ready: func() { fmt.Println("ready") },
 	})

@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/seed3bce33ad/listwatch/examples/kube"
+	"github.com/seed3bce33ad/listwatch/examples/kubelet/fleet"
 	"github.com/seed3bce33ad/listwatch/examples/proxy"
 	"github.com/seed3bce33ad/listwatch/examples/scheduler"
 	"github.com/seed3bce33ad/listwatch/informer"
@@ -53,7 +54,7 @@ func Run(ctx context.Context, s Settings, name string, o Observer) error {
 		}
 		return proxy.Run(ctx, p)
 	case Hollow:
-		return s.runHollow(ctx, cluster, factory, o)
+		return fleet.Run(ctx, fleet.Options{Cluster: cluster, Factory: factory, Nodes: s.Hollow, Logger: o.Logger})
 	}
 	node := s.number(name)
 	if node == 0 {

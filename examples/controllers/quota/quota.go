@@ -34,11 +34,10 @@ type controller struct {
 	charged map[types.UID]charge
 }
 
-// charge is what is known of the last charge of a quota: that it was at a version or before, and when that was seen. Later
-// versions, up to own, are this controller's.
+// charge is when the last charge of a quota was seen. What has led to the version own since is this controller's.
 type charge struct {
-	version, own string
-	at           time.Time
+	own string
+	at  time.Time
 }
 
 // New makes the controller.
@@ -84,7 +83,10 @@ func (c *controller) step(ctx context.Context, key listwatch.Key) (workqueue.Res
 	}
 	next := q.DeepCopy()
 	next.Status.Hard, next.Status.Used = q.Spec.Hard.DeepCopy(), corev1.ResourceList{}
-	wait := c.fill(next, q.Status.Used, all)
+	wait, err := c.fill(ctx, next, q.Status.Used, all)
+	if err != nil {
+		return workqueue.Result{}, err
+	}
 	if equality.Semantic.DeepEqual(q.Status, next.Status) {
 		return wait, nil
 	}
@@ -101,36 +103,48 @@ func (c *controller) step(ctx context.Context, key listwatch.Key) (workqueue.Res
 }
 
 // fill sets what is used by the counts of sources. It returns for what to wait when something stays higher for now.
-func (c *controller) fill(q *corev1.ResourceQuota, was corev1.ResourceList, all []source) (wait workqueue.Result) {
-	last := c.lastCharge(q)
-	rest := calm - c.env.Clock.Since(last.at)
+func (c *controller) fill(ctx context.Context, q *corev1.ResourceQuota, was corev1.ResourceList, all []source) (wait workqueue.Result, err error) {
+	rest := calm - c.env.Clock.Since(c.lastCharge(q))
 	for _, s := range all {
-		caught := s.reached(last.version)
-		for name, used := range s.count(q) {
+		counted, less := s.count(q), false
+		for name, used := range counted {
 			before, known := was[name]
-			switch {
-			case !known || used.Cmp(before) >= 0:
-			case rest > 0:
-				used, wait = before, workqueue.Result{After: rest}
-			case !caught.Fired():
-				used, wait = before, workqueue.Result{Await: caught}
+			less = less || known && used.Cmp(before) < 0
+		}
+		keep := less && rest > 0
+		if keep {
+			wait = workqueue.Result{After: rest}
+		} else if less {
+			caught, err := s.caught(ctx, q.Namespace)
+			if err != nil {
+				return wait, err
+			}
+			if keep = !caught.Fired(); keep {
+				wait = workqueue.Result{Await: caught}
+			} else {
+				counted = s.count(q)
+			}
+		}
+		for name, used := range counted {
+			if before, known := was[name]; keep && known && used.Cmp(before) < 0 {
+				used = before
 			}
 			q.Status.Used[name] = used
 		}
 	}
-	return wait
+	return wait, nil
 }
 
 // lastCharge returns when a quota was charged last.
-func (c *controller) lastCharge(q *corev1.ResourceQuota) charge {
+func (c *controller) lastCharge(q *corev1.ResourceQuota) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.charged[q.UID]
 	if last.own != q.ResourceVersion {
-		last = charge{q.ResourceVersion, q.ResourceVersion, c.env.Clock.Now()}
+		last = charge{q.ResourceVersion, c.env.Clock.Now()}
 		c.charged[q.UID] = last
 	}
-	return last
+	return last.at
 }
 
 // wrote notes that a version of a quota is only what this controller has written onto another.

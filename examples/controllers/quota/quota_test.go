@@ -111,6 +111,35 @@ func TestScopes(t *testing.T) {
 	quotas.One("not", uses(map[corev1.ResourceName]string{"pods": "1"}))
 }
 
+// The cache is held between the charge of a pod and the pod.
+func TestCacheBetween(t *testing.T) {
+	w := controltest.New(t, quota.New)
+	quotas := controltest.Watch[*corev1.ResourceQuota](w)
+	phase := func(name, phase string) {
+		controltest.Merge[*corev1.Pod](w, name, "status", map[string]any{"status": map[string]any{"phase": phase}})
+	}
+	for _, name := range []string{"a", "b"} {
+		controltest.Create(w, pod(name, ""))
+		phase(name, "Succeeded")
+	}
+	for _, name := range []string{"q", "seen"} {
+		bound(w, name, map[corev1.ResourceName]string{"pods": "9", "configmaps": "9"})
+		quotas.One(name, uses(map[corev1.ResourceName]string{"pods": "0", "configmaps": "0"}))
+	}
+	// This is what the server does before it stores two pods and a config map; the config map never comes.
+	controltest.Merge[*corev1.ResourceQuota](w, "q", "status", map[string]any{"status": map[string]any{"used": map[string]any{"pods": "2", "configmaps": "1"}}})
+	phase("a", "Running")
+	quotas.One("seen", uses(map[corev1.ResourceName]string{"pods": "1", "configmaps": "0"}))
+	w.Late.Hold()
+	phase("b", "Running")
+	w.Flow()
+	q := quotas.One("q", func(q *corev1.ResourceQuota) bool { return q.Status.Used.Name("configmaps", resource.DecimalSI).IsZero() })
+	require.EqualValues(t, 2, q.Status.Used.Pods().Value(), "the second pod is there, though the cache doesn't show it")
+	w.Late.Release()
+	quotas.One("seen", uses(map[corev1.ResourceName]string{"pods": "2", "configmaps": "0"}))
+	quotas.One("q", uses(map[corev1.ResourceName]string{"pods": "2", "configmaps": "0"}))
+}
+
 func TestNeverPassed(t *testing.T) {
 	const bounds, writers, rounds = 4, 6, 30
 	seed := rand.Uint64()

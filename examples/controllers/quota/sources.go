@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -20,8 +21,9 @@ import (
 
 // source counts the objects of a resource.
 type source struct {
-	synced  func() *listwatch.Signal
-	reached func(version string) *listwatch.Signal
+	synced func() *listwatch.Signal
+	// caught returns a signal of the cache showing all objects that are in a namespace now.
+	caught func(ctx context.Context, namespace string) (*listwatch.Signal, error)
 	// count returns what the objects use of what a quota bounds.
 	count func(*corev1.ResourceQuota) corev1.ResourceList
 }
@@ -84,14 +86,14 @@ func (s *sources) of(ctx context.Context, names []corev1.ResourceName) ([]source
 func (s *sources) follow(ctx context.Context, name string) (source, error) {
 	switch name {
 	case "pods":
-		return sourceOf(s, schema.GroupResource{Resource: name}, kube.Follow[*corev1.Pod])
+		return sourceOf(s, corev1.SchemeGroupVersion.WithResource(name), kube.Follow[*corev1.Pod])
 	case "services":
-		return sourceOf(s, schema.GroupResource{Resource: name}, kube.Follow[*corev1.Service])
+		return sourceOf(s, corev1.SchemeGroupVersion.WithResource(name), kube.Follow[*corev1.Service])
 	}
 	served, err := s.env.Cluster.Resources(ctx)
 	for _, r := range served {
 		if r.GroupResource().String() == name && r.Namespaced && r.Can("list", "watch") {
-			return sourceOf(s, r.GroupResource(), func(c *kube.Cluster, f *informer.Factory, _ kube.Select) (*informer.Informer[*metav1.PartialObjectMetadata], error) {
+			return sourceOf(s, r.GroupVersionResource, func(c *kube.Cluster, f *informer.Factory, _ kube.Select) (*informer.Informer[*metav1.PartialObjectMetadata], error) {
 				return kube.FollowMetadata(c, f, r.GroupVersionResource)
 			})
 		}
@@ -101,7 +103,7 @@ func (s *sources) follow(ctx context.Context, name string) (source, error) {
 
 // sourceOf is a source of the objects of an informer, changes of which have the quotas of their namespace counted.
 func sourceOf[T kube.Object](
-	s *sources, r schema.GroupResource, follow func(*kube.Cluster, *informer.Factory, kube.Select) (*informer.Informer[T], error),
+	s *sources, at schema.GroupVersionResource, follow func(*kube.Cluster, *informer.Factory, kube.Select) (*informer.Informer[T], error),
 ) (source, error) {
 	i, err := follow(s.env.Cluster, s.env.Factory, kube.Select{})
 	if err != nil {
@@ -111,7 +113,15 @@ func sourceOf[T kube.Object](
 	if err != nil {
 		return source{}, fmt.Errorf("quota: %w", err)
 	}
-	return source{synced: i.Synced, reached: i.Reached, count: func(q *corev1.ResourceQuota) corev1.ResourceList {
+	r := at.GroupResource()
+	caught := func(ctx context.Context, namespace string) (*listwatch.Signal, error) {
+		list, err := s.env.Cluster.Metadata(at).List(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		return i.Reached(newest(list)), nil
+	}
+	return source{synced: i.Synced, caught: caught, count: func(q *corev1.ResourceQuota) corev1.ResourceList {
 		used := corev1.ResourceList{}
 		for name := range q.Spec.Hard {
 			if resourceOf(name) == r.String() {
@@ -131,4 +141,15 @@ func sourceOf[T kube.Object](
 		}
 		return used
 	}}, nil
+}
+
+// newest returns the version of the object that was written last; "0", which is reached, when there is none.
+func newest(list *metav1.PartialObjectMetadataList) string {
+	var last uint64
+	for _, o := range list.Items {
+		if v, err := strconv.ParseUint(o.ResourceVersion, 10, 64); err == nil {
+			last = max(last, v)
+		}
+	}
+	return strconv.FormatUint(last, 10)
 }

@@ -83,7 +83,7 @@ func (r *Runtime) CreateContainer(_ context.Context, sandbox string, config runt
 		err = save(filepath.Join(c.dir, containerFile), c.containerRecord)
 	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("process: container %s: %w", config.Name, err), c.Cgroups.Remove(), os.RemoveAll(c.dir))
+		return "", errors.Join(fmt.Errorf("process: container %s: %w", config.Name, err), c.Cgroups.Remove(), discard(c.dir, containerFile))
 	}
 	r.containers[id] = c
 	r.tell(c)
@@ -208,7 +208,7 @@ func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	if err := errors.Join(c.Cgroups.Remove(), os.RemoveAll(c.dir)); err != nil {
+	if err := errors.Join(c.Cgroups.Remove(), discard(c.dir, containerFile)); err != nil {
 		return err
 	}
 	r.mu.Lock()

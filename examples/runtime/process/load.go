@@ -67,7 +67,7 @@ func (r *Runtime) adopt(s *sandbox) {
 func (r *Runtime) loadContainers(s *sandbox) error {
 	base := filepath.Join(s.dir, containersDir)
 	entries, err := os.ReadDir(base)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier removal may have been broken off
 		return err
 	}
 	for _, e := range entries {
@@ -85,4 +85,13 @@ func (r *Runtime) loadContainers(s *sandbox) error {
 		r.containers[c.ID] = c
 	}
 	return nil
+}
+
+// discard removes a directory, the record in it first: what is left when this process ends meanwhile is nobody's.
+func discard(dir, record string) error {
+	err := os.Remove(filepath.Join(dir, record))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, os.RemoveAll(dir))
 }

@@ -233,3 +233,25 @@ func TestOneRuntimeADirectory(t *testing.T) {
 	_, err = process.New(process.Options{})
 	require.ErrorContains(t, err, "Dir is not set")
 }
+
+// A removal that was broken off at any point is finished by the next runtime.
+func TestRemovalBrokenOff(t *testing.T) {
+	for _, broken := range []string{"containers", "containers/*", "containers/*/container.json", "sandbox.json"} {
+		n := newNode(t, process.Options{Dir: t.TempDir()})
+		n.start(runtime.ContainerConfig{Name: "c", Command: []string{"sleep", "1000"}})
+		require.NoError(t, n.StopPodSandbox(t.Context(), n.sandbox))
+		require.NoError(t, n.Close())
+		found, err := filepath.Glob(filepath.Join(n.dir, "sandboxes", "*", broken))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, broken)
+		for _, path := range found {
+			require.NoError(t, os.RemoveAll(path))
+		}
+		next := open(t, process.Options{Dir: n.dir})
+		require.NoError(t, next.RemovePodSandbox(t.Context(), n.sandbox))
+		require.NoError(t, next.Close())
+		left, err := os.ReadDir(filepath.Join(n.dir, "sandboxes"))
+		require.NoError(t, err)
+		require.Empty(t, left, broken)
+	}
+}

@@ -66,7 +66,7 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, config runtime.SandboxConfi
 		PID: r.rights.pid, Mount: r.rights.mount}
 	if err := r.run(ctx, s); err != nil {
 		err = fmt.Errorf("process: sandbox of %s/%s: %w", config.Namespace, config.Name, err)
-		return "", errors.Join(err, r.cleanUp(s), os.RemoveAll(s.dir))
+		return "", errors.Join(err, r.cleanUp(s), discard(s.dir, sandboxFile))
 	}
 	r.mu.Lock()
 	s.Sandbox.Ready = true
@@ -190,7 +190,7 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
+	if err := discard(s.dir, sandboxFile); err != nil {
 		return err
 	}
 	r.mu.Lock()
