@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/benbjohnson/clock"
@@ -15,15 +16,18 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/examples/apiserver"
+	"github.com/seed3bce33ad/listwatch/examples/apiserver/auth"
 	"github.com/seed3bce33ad/listwatch/examples/kube"
 	"github.com/seed3bce33ad/listwatch/informer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func connect(t *testing.T) *kube.Cluster {
+func connect(t *testing.T) *kube.Cluster { return connectTo(t, apiserver.Options{}) }
+
+func connectTo(t *testing.T, o apiserver.Options) *kube.Cluster {
 	t.Helper()
-	server, err := apiserver.Start(t.Context(), apiserver.Options{})
+	server, err := apiserver.Start(t.Context(), o)
 	require.NoError(t, err)
 	c, err := kube.Connect(&clientrest.Config{Host: server.URL()})
 	require.NoError(t, err)
@@ -105,12 +109,21 @@ func TestFollow(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, <-ended) })
 }
 
+// writeEvents is what roles of components allow with events, but that here they may be listed.
+type writeEvents struct{}
+
+func (writeEvents) Authorize(_ context.Context, a auth.Attributes) (bool, string, error) {
+	return a.Resource != "events" || a.Verb != "get", "", nil
+}
+
 func TestRecorder(t *testing.T) {
-	c, ctx := connect(t), t.Context()
+	c, ctx := connectTo(t, apiserver.Options{Authorizer: writeEvents{}}), t.Context()
 	about, err := kube.For[*corev1.Node](c).Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	require.NoError(t, err)
 	r := kube.NewRecorder(c, "test", clock.New())
-	for _, message := range []string{"one", "two", "one"} {
+	_, err = kube.For[*corev1.Event](c).Get(ctx, listwatch.Key{Namespace: "default", Name: "e"})
+	require.True(t, apierrors.IsForbidden(err), err)
+	for _, message := range []string{"one", "two", "one", "one"} {
 		require.NoError(t, r.Event(ctx, about, corev1.EventTypeNormal, "Counting", message))
 	}
 	var f informer.Factory
@@ -124,7 +137,7 @@ func TestRecorder(t *testing.T) {
 		require.Equal(t, "Node", e.InvolvedObject.Kind)
 		counts[e.Message] = e.Count
 	}
-	require.Equal(t, map[string]int32{"one": 2, "two": 1}, counts)
+	require.Equal(t, map[string]int32{"one": 3, "two": 1}, counts)
 	t.Cleanup(func() { require.NoError(t, <-ended) })
 }
 

@@ -28,7 +28,7 @@ func NewRecorder(c *Cluster, component string, clock clock.Clock) *Recorder {
 
 // Event says something about an object. kind is [corev1.EventTypeNormal] or [corev1.EventTypeWarning], reason a word
 // that programs may look for, message a sentence for people. The same words about the same object count up in one Event.
-// It blocks for one or two requests; its error is none of the object's and may be dropped.
+// It blocks for one to three requests; its error is none of the object's and may be dropped.
 func (r *Recorder) Event(ctx context.Context, about Object, kind, reason, message string) error {
 	to := r.cluster.resourceOf(about)
 	return r.EventOf(ctx, &corev1.ObjectReference{
@@ -57,12 +57,13 @@ func (r *Recorder) EventOf(ctx context.Context, about *corev1.ObjectReference, k
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
+	// Components may write Events and not read them, so a write tells how often it was said.
 	k := listwatch.Key{Namespace: e.Namespace, Name: e.Name}
-	told, err := events.Get(ctx, k)
+	told, err := events.Patch(ctx, k, Patch{Body: map[string]any{"lastTimestamp": now}})
 	if err != nil {
 		return err
 	}
-	told.Count, told.LastTimestamp = told.Count+1, now
-	_, err = events.Update(ctx, told)
+	_, err = events.Patch(ctx, k, Patch{Body: map[string]any{
+		"metadata": map[string]any{"resourceVersion": told.ResourceVersion}, "count": told.Count + 1}})
 	return err
 }
