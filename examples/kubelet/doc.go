@@ -22,6 +22,8 @@
 //  9. The lease and the node are made anew when they are gone, and conditions that others have set wrongly are set right.
 //     (TestNodeComesBack)
 //  10. [Host] has what those need who answer for it: pods, containers, logs' paths, usage. (TestHost)
+//  11. With a runtime of processes and the rights of a node, no more are needed: containers of a pod speak by localhost,
+//     others have the same ports, and nothing is left of pods that are gone. (TestProcesses)
 //
 // # Concurrency
 //

@@ -51,10 +51,10 @@ func Run(ctx context.Context, o Options) error {
 
 // New returns a kubelet that does nothing before its Run. It returns an error when the options make no sense.
 func New(o Options) (*Kubelet, error) {
+	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
 	k := &Kubelet{
 		o: o, pods: kube.For[*corev1.Pod](o.Cluster), nodes: kube.For[*corev1.Node](o.Cluster),
 		records: map[types.UID]*record{}, inputs: newObjects(o.Cluster), used: map[string]usage{},

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +26,10 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/kubelet"
 	"github.com/seed3bce33ad/listwatch/examples/runtime"
 	"github.com/seed3bce33ad/listwatch/examples/runtime/hollow"
+	"github.com/seed3bce33ad/listwatch/examples/runtime/runtimetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { runtimetest.Main(m) }
 
 // rig is an API server and a runtime that pretends. The kubelet goes through before, which may be nil.
 type rig struct {
