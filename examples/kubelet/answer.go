@@ -21,8 +21,10 @@ func (k *Kubelet) Runtime() runtime.Service { return k.o.Runtime }
 // Pods returns the pods of the node. See Host.
 func (k *Kubelet) Pods() []*corev1.Pod {
 	var all []*corev1.Pod
-	for _, p := range k.source.own.List() {
-		all = append(all, k.now(p))
+	for _, p := range append(k.source.own.List(), k.statics()...) {
+		if !isMirror(p) {
+			all = append(all, k.now(p))
+		}
 	}
 	return all
 }
@@ -45,7 +47,11 @@ func (k *Kubelet) now(p *corev1.Pod) *corev1.Pod {
 
 // Container finds a container. See Host.
 func (k *Kubelet) Container(ctx context.Context, r Ref) (Found, error) {
-	p, ok := k.source.own.Get(listwatch.Key{Namespace: r.Namespace, Name: r.Name})
+	key := listwatch.Key{Namespace: r.Namespace, Name: r.Name}
+	p, ok := k.source.own.Get(key)
+	if s := k.staticNamed(key); s != nil {
+		p, ok = s, true
+	}
 	if !ok || r.UID != "" && r.UID != p.UID {
 		return Found{}, apierrors.NewNotFound(corev1.Resource("pods"), r.Name)
 	}

@@ -5,8 +5,10 @@
 //
 //	err := kubelet.Run(ctx, kubelet.Options{Cluster: cluster, Node: "n1", Runtime: service, Images: service, Dir: dir})
 //
-// Not here yet: static pods, many nodes that share one watch, a place for a pod being refused by what the node has, and
-// volumes that follow their config maps, secrets and tokens while a container runs: they are written when one is started.
+// Pods also come from files: see Options.ManifestDir and package manifest.
+//
+// Not here yet: many nodes that share one watch, a place for a pod being refused by what the node has, and volumes that
+// follow their config maps, secrets and tokens while a container runs: they are written when one is started.
 //
 // # Guarantees
 //
@@ -24,6 +26,10 @@
 //  10. [Host] has what those need who answer for it: pods, containers, logs' paths, usage. (TestHost)
 //  11. With a runtime of processes and the rights of a node, no more are needed: containers of a pod speak by localhost,
 //     others have the same ports, and nothing is left of pods that are gone. (TestProcesses)
+//  12. A static pod runs and ends without the API server. (TestStaticPodsAlone) What shows it there is made anew when it is
+//     deleted or altered, and has its status. (TestStaticPods, TestOrphanedMirror)
+//  13. A file that has changed is another pod, whose containers start when the last of the one before has ended; one that is
+//     bad ends nothing. (TestStaticPodChanges)
 //
 // # Concurrency
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/examples/kube"
+	"github.com/seed3bce33ad/listwatch/examples/kubelet/manifest"
 	"github.com/seed3bce33ad/listwatch/examples/runtime"
 	"github.com/seed3bce33ad/listwatch/informer"
 	"github.com/seed3bce33ad/listwatch/internal/timing"
@@ -31,13 +32,16 @@ type Kubelet struct {
 	nodes  kube.Client[*corev1.Node]
 	inputs objects
 	events chan event
-	tasks  sync.WaitGroup
+	// manifests has the static pods; nil: there are none.
+	manifests *manifest.Dir
+	tasks     sync.WaitGroup
 
 	mu            sync.Mutex
-	records       map[types.UID]*record // what is known of pods beside API and runtime; guarded by mu, as are those below
-	nodeUID       types.UID             // of the node that was registered
-	statusWritten time.Time             // when the node's status was written last
-	used          map[string]usage      // what containers had used when they were looked at last
+	records       map[types.UID]*record       // what is known of pods beside API and runtime; guarded by mu, as are those below
+	nodeUID       types.UID                   // of the node that was registered
+	statusWritten time.Time                   // when the node's status was written last
+	used          map[string]usage            // what containers had used when they were looked at last
+	names         map[listwatch.Key]types.UID // which static pod has a name
 }
 
 // Run is [New] and [Kubelet.Run].
@@ -57,9 +61,12 @@ func New(o Options) (*Kubelet, error) {
 	}
 	k := &Kubelet{
 		o: o, pods: kube.For[*corev1.Pod](o.Cluster), nodes: kube.For[*corev1.Node](o.Cluster),
-		records: map[types.UID]*record{}, inputs: newObjects(o.Cluster), used: map[string]usage{},
+		records: map[types.UID]*record{}, inputs: newObjects(o.Cluster), used: map[string]usage{}, names: map[listwatch.Key]types.UID{},
 		queue: workqueue.New(workqueue.Options{Name: "kubelet " + o.Node, Clock: o.Clock, Logger: o.Logger},
 			workqueue.Policy[types.UID]{Limiter: &workqueue.Exponential[types.UID]{Base: 100 * time.Millisecond, Max: 30 * time.Second}}),
+	}
+	if o.ManifestDir != "" {
+		k.manifests = manifest.New(manifest.Options{Path: o.ManifestDir, Node: o.Node, Logger: o.Logger})
 	}
 	if !o.Quiet {
 		k.events = make(chan event, 1024)
@@ -96,6 +103,9 @@ func (k *Kubelet) Run(ctx context.Context) error {
 	if k.events != nil {
 		in(k.record)
 	}
+	if k.manifests != nil {
+		in(k.readManifests)
+	}
 	if k.o.Serve != nil {
 		in(func(ctx context.Context) error { return k.o.Serve(ctx, k) })
 	}
@@ -118,7 +128,7 @@ func (k *Kubelet) follow(ctx context.Context, in func(func(context.Context) erro
 			}
 		}()
 	}
-	k.source, err = follow(ctx, k.o, factory, k.queue.Add)
+	k.source, err = follow(ctx, k.o, factory, k.changed)
 	return err
 }
 
@@ -150,7 +160,7 @@ func (k *Kubelet) hear(ctx context.Context) error {
 
 // lookAtAll has every pod looked at that is wanted or that something is left of.
 func (k *Kubelet) lookAtAll() {
-	for _, p := range k.source.own.List() {
+	for _, p := range append(k.source.own.List(), k.statics()...) {
 		k.queue.Add(p.UID)
 	}
 	k.mu.Lock()

@@ -49,6 +49,12 @@ type Options struct {
 	// what config maps and secrets say, which is for runtimes that only pretend.
 	Dir string
 
+	// ManifestDir is a directory with a file for each pod that the node runs by itself, as package manifest reads them. The
+	// API shows them. Defaults to none.
+	ManifestDir string
+	// ManifestPeriod is the time between two looks at it. Defaults to 20 s.
+	ManifestPeriod time.Duration
+
 	// LeaseDuration is how long others believe in the node without hearing of it. It tells of itself four times in that
 	// time. Defaults to 40 s.
 	LeaseDuration time.Duration
@@ -77,6 +83,9 @@ func (o Options) withDefaults() Options {
 	if o.StatusPeriod == 0 {
 		o.StatusPeriod = 5 * time.Minute
 	}
+	if o.ManifestPeriod == 0 {
+		o.ManifestPeriod = 20 * time.Second
+	}
 	if o.Workers == 0 {
 		o.Workers = 8
 	}
@@ -92,7 +101,7 @@ func (o Options) validate() error {
 	if o.Cluster == nil || o.Node == "" || o.Runtime == nil || o.Images == nil {
 		errs = append(errs, errors.New("kubelet: Cluster, Node, Runtime and Images must be set"))
 	}
-	if o.LeaseDuration < 4*time.Second || o.StatusPeriod < 0 || o.Workers < 0 {
+	if o.LeaseDuration < 4*time.Second || o.StatusPeriod < 0 || o.ManifestPeriod < 0 || o.Workers < 0 {
 		errs = append(errs, errors.New("kubelet: LeaseDuration must be 4 s at least, other durations and Workers not negative"))
 	}
 	return errors.Join(errs...)

@@ -244,12 +244,16 @@ func groups(t *testing.T, sandbox string) (all []string) {
 	return all
 }
 
+// here is where a pod reaches itself.
+func (m *machine) here() string {
+	if m.runtime.Networked() {
+		return "localhost"
+	}
+	return "$POD_IP"
+}
+
 // settled has two containers that speak with each other by localhost, what the API has for them, and probes of two kinds.
 func (m *machine) settled() *corev1.Pod {
-	here := "localhost"
-	if !m.runtime.Networked() {
-		here = "$POD_IP"
-	}
 	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
 	mounts := []corev1.VolumeMount{{Name: "config", MountPath: "/config"}, {Name: "secret", MountPath: "/secret"}, {Name: "shared", MountPath: "/shared"}}
 	return pod("web", func(p *corev1.Pod) {
@@ -271,7 +275,7 @@ func (m *machine) settled() *corev1.Pod {
 			Name: "client", Image: "builtin", VolumeMounts: mounts,
 			Command: sh("cat $CONTAINER_ROOT/shared/page $CONTAINER_ROOT/secret/key; echo; cat $CONTAINER_ROOT/var/run/secrets/kubernetes.io/serviceaccount/token; echo; exec sleep 86399"),
 			ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{
-				Command: sh("test \"$(fetch http://" + here + ":8080/)\" = 'red of web'")}}},
+				Command: sh("test \"$(fetch http://" + m.here() + ":8080/)\" = 'red of web'")}}},
 		}}
 	})
 }
@@ -279,7 +283,9 @@ func (m *machine) settled() *corev1.Pod {
 // TestProcesses runs pods as processes for a secure API server that lets a node do what concerns it, and no more.
 func TestProcesses(t *testing.T) {
 	m := newMachine(t)
-	m.run(nil)
+	files := newManifests(t)
+	files.write("web.yaml", static("builtin/web"))
+	m.run(files.options)
 	m.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"colour": "blue "}})
 	m.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "keys"}, StringData: map[string]string{"key": "red"}})
 	m.create(m.settled())
@@ -303,10 +309,12 @@ func TestProcesses(t *testing.T) {
 	require.ErrorContains(t, err, `User "system:serviceaccount:default:default" cannot get resource "nodes"`)
 	require.Equal(t, "other\n", m.exec("web", "client", "fetch", "http://"+other.Status.PodIP+":8080/"))
 
+	m.until("web-n", ready)
+	require.Equal(t, "web-n\n", m.exec("web-n", "main", "/bin/sh", "-c", "fetch http://"+m.here()+":8080/"))
 	before := m.processes()
 	require.NotEmpty(t, before)
 	m.stop()
-	m.run(nil)
+	m.run(files.options)
 	m.create(pod("third", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "builtin/pause" }))
 	m.until("third", ready)
 	for _, c := range m.until("web", ready).Status.ContainerStatuses {
@@ -322,8 +330,9 @@ func TestProcesses(t *testing.T) {
 	for _, name := range []string{"web", "other", "third"} {
 		m.delete(name)
 	}
+	files.remove("web.yaml")
 	require.True(t, strings.HasSuffix(m.read(following), "ended\n"), "it was asked to end, not killed")
-	for _, name := range []string{"web", "other", "third"} {
+	for _, name := range []string{"web", "other", "third", "web-n"} {
 		m.gone(name)
 	}
 	require.Eventually(t, func() bool { return len(m.left()) == 0 }, long, often)

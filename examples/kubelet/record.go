@@ -30,6 +30,7 @@ type record struct {
 	mu       sync.Mutex
 	pod      *corev1.Pod                // what was wanted last; guarded by mu, as are those below
 	failed   *podstate.Held             // why it must not run
+	static   bool                       // a file says it
 	status   corev1.PodStatus           // as it was worked out last
 	busy     map[string]bool            // containers being started, by name
 	held     map[string]podstate.Held   // why containers could not be started, by name
@@ -64,10 +65,22 @@ func (k *Kubelet) known(uid types.UID) *record {
 }
 
 // forget drops the record of a pod of which nothing is left.
-func (k *Kubelet) forget(uid types.UID) {
+func (k *Kubelet) forget(r *record) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.records, uid)
+	delete(k.records, r.uid)
+	k.mu.Unlock()
+	if r.isStatic() {
+		r.mu.Lock()
+		p := r.pod
+		r.mu.Unlock()
+		k.release(p)
+	}
+}
+
+func (r *record) isStatic() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.static
 }
 
 // observe asks the runtime what there is of a pod.

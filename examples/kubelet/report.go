@@ -24,33 +24,49 @@ func (k *Kubelet) report(ctx context.Context, r *record, v *podstate.View, plan 
 	status := podstate.Status(v, plan)
 	r.mu.Lock()
 	r.status = status
+	static := r.static
 	r.mu.Unlock()
-	if !equality.Semantic.DeepEqual(status, object.Status) {
-		body, err := difference(corev1.Pod{Status: object.Status}, corev1.Pod{Status: status}, object.UID)
-		if err != nil {
+	if static {
+		var err error
+		if object, err = k.mirror(ctx, v.Pod); object == nil {
 			return workqueue.Result{}, err
 		}
-		told, err := k.pods.Patch(ctx, keyOf(object), kube.Patch{Type: types.StrategicMergePatchType, Body: body, Subresource: "status"})
-		if err != nil {
-			return workqueue.Result{}, kube.UnlessBehind(err)
-		}
-		k.source.own.Wrote(told)
-		if status.Phase != object.Status.Phase {
-			k.o.Logger.Info("pod is "+string(status.Phase), "pod", keyOf(object).String(), "node", k.o.Node)
-		}
-		object = told
 	}
-	if !v.Deleted || !plan.Over || r.deleted == object.ResourceVersion {
+	object, err := k.write(ctx, object, status)
+	if err != nil {
+		return workqueue.Result{}, kube.UnlessBehind(err)
+	}
+	if static || !v.Deleted || !plan.Over || r.deleted == object.ResourceVersion {
 		return workqueue.Result{}, nil
 	}
 	o := metav1.NewUIDPreconditions(string(object.UID))
-	err := k.pods.Delete(ctx, keyOf(object), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: o})
+	err = k.pods.Delete(ctx, keyOf(object), metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: o})
 	if err := kube.UnlessBehind(err); err != nil {
 		return workqueue.Result{}, err
 	}
 	r.deleted = object.ResourceVersion // one step at a time has a pod
 	k.o.Logger.Info("pod is gone", "pod", keyOf(object).String(), "node", k.o.Node)
 	return workqueue.Result{}, nil
+}
+
+// write gives a pod in the API another status, and returns the pod as it is then.
+func (k *Kubelet) write(ctx context.Context, object *corev1.Pod, status corev1.PodStatus) (*corev1.Pod, error) {
+	if equality.Semantic.DeepEqual(status, object.Status) {
+		return object, nil
+	}
+	body, err := difference(corev1.Pod{Status: object.Status}, corev1.Pod{Status: status}, object.UID)
+	if err != nil {
+		return nil, err
+	}
+	told, err := k.pods.Patch(ctx, keyOf(object), kube.Patch{Type: types.StrategicMergePatchType, Body: body, Subresource: "status"})
+	if err != nil {
+		return nil, err
+	}
+	k.source.own.Wrote(told)
+	if status.Phase != object.Status.Phase {
+		k.o.Logger.Info("pod is "+string(status.Phase), "pod", keyOf(object).String(), "node", k.o.Node)
+	}
+	return told, nil
 }
 
 // difference is a strategic merge patch between two objects of one type, for the object with a UID alone.

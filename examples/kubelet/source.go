@@ -21,9 +21,9 @@ type source struct {
 	byUID *indexer.Index[*corev1.Pod, types.UID]
 }
 
-// follow follows the pods of a node, and the node, until ctx is done. Changed hears which pod has changed; an empty UID is
+// follow follows the pods of a node, and the node, until ctx is done. Changed hears which pod has changed; nil is
 // the node.
-func follow(ctx context.Context, o Options, f *informer.Factory, changed func(types.UID)) (*source, error) {
+func follow(ctx context.Context, o Options, f *informer.Factory, changed func(*corev1.Pod)) (*source, error) {
 	s := &source{}
 	var err, errs error
 	s.pods, err = kube.Follow[*corev1.Pod](o.Cluster, f, kube.Select{Fields: "spec.nodeName=" + o.Node})
@@ -37,12 +37,12 @@ func follow(ctx context.Context, o Options, f *informer.Factory, changed func(ty
 	errs = errors.Join(errs, err)
 	_, err = s.pods.AddHandler(ctx, func(_ context.Context, c informer.Change[*corev1.Pod]) {
 		if c.Old != nil && c.Old.UID != c.Object.UID {
-			changed(c.Old.UID)
+			changed(c.Old)
 		}
-		changed(c.Object.UID)
+		changed(c.Object)
 	}, informer.HandlerOptions{Name: "kubelet"})
 	errs = errors.Join(errs, err)
-	_, err = s.nodes.AddHandler(ctx, func(context.Context, informer.Change[*corev1.Node]) { changed("") }, informer.HandlerOptions{Name: "kubelet"})
+	_, err = s.nodes.AddHandler(ctx, func(context.Context, informer.Change[*corev1.Node]) { changed(nil) }, informer.HandlerOptions{Name: "kubelet"})
 	return s, errors.Join(errs, err)
 }
 

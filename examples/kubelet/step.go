@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/seed3bce33ad/listwatch"
+	"github.com/seed3bce33ad/listwatch/examples/kubelet/manifest"
 	"github.com/seed3bce33ad/listwatch/examples/kubelet/podstate"
 	"github.com/seed3bce33ad/listwatch/examples/runtime"
 	"github.com/seed3bce33ad/listwatch/workqueue"
@@ -23,11 +24,19 @@ func (k *Kubelet) podStep(ctx context.Context, uid types.UID) (workqueue.Result,
 	if err != nil {
 		return workqueue.Result{}, err
 	}
-	pod := k.source.pod(uid)
-	if pod == nil {
+	static, pod := k.static(uid), k.source.pod(uid)
+	switch {
+	case static != nil:
+		if ok, err := k.claim(ctx, static); err != nil || !ok {
+			return workqueue.Result{}, err // that the other goes brings it back
+		}
+		pod = k.asKnown(static)
+	case pod == nil:
 		return k.unwanted(ctx, uid, boxes, containers)
+	case isMirror(pod):
+		return k.mirrorStep(ctx, pod)
 	}
-	r := k.meet(pod)
+	r := k.meet(pod, static != nil)
 	v := k.view(r, pod, boxes, containers)
 	due := k.deadline(v)
 	plan := podstate.Decide(v)
@@ -55,11 +64,14 @@ func (k *Kubelet) podStep(ctx context.Context, uid types.UID) (workqueue.Result,
 }
 
 // meet notes that a pod is wanted.
-func (k *Kubelet) meet(pod *corev1.Pod) *record {
+func (k *Kubelet) meet(pod *corev1.Pod, static bool) *record {
 	r := k.recordOf(pod.UID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pod = pod
+	r.pod, r.static = pod, static
+	if static {
+		r.endBy = time.Time{} // the file may have been away
+	}
 	if at := pod.DeletionTimestamp; at != nil && (r.endBy.IsZero() || at.Time.Before(r.endBy)) {
 		r.endBy = at.Time
 	}
@@ -92,6 +104,9 @@ func (k *Kubelet) makeSandbox(ctx context.Context, r *record, v *podstate.View) 
 	config := runtime.SandboxConfig{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Hostname: p.Spec.Hostname, HostNetwork: p.Spec.HostNetwork,
 		Annotations: map[string]string{annotationGrace: strconv.FormatInt(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, 30), 10)},
+	}
+	if r.isStatic() {
+		config.Annotations[manifest.AnnotationSource] = manifest.SourceFile
 	}
 	if k.o.Dir != "" {
 		config.LogDirectory = k.logDir(p)
@@ -170,7 +185,7 @@ func (k *Kubelet) sweep(ctx context.Context, v *podstate.View) error {
 // unwanted ends what is left of a pod that nobody wants any more.
 func (k *Kubelet) unwanted(ctx context.Context, uid types.UID, boxes []runtime.Sandbox, containers []runtime.Container) (workqueue.Result, error) {
 	r := k.known(uid)
-	gone, err := k.gone(ctx, r, boxes)
+	gone, err := k.gone(ctx, uid, r, boxes)
 	if err != nil || !gone {
 		return workqueue.Result{}, err
 	}
@@ -178,12 +193,11 @@ func (k *Kubelet) unwanted(ctx context.Context, uid types.UID, boxes []runtime.S
 		k.o.Logger.Info("orphan", "pod", boxes[0].Config.Namespace+"/"+boxes[0].Config.Name, "uid", uid, "node", k.o.Node)
 		r = k.recordOf(uid)
 	}
-	ends := false
 	if r != nil {
-		ends = k.end(ctx, r, boxes, containers)
-	}
-	if ends {
-		return workqueue.Result{}, nil // events tell when they have ended
+		ends, err := k.end(ctx, r, boxes, containers)
+		if ends || err != nil {
+			return workqueue.Result{}, err // events tell when they have ended
+		}
 	}
 	for _, b := range boxes {
 		if err := k.o.Runtime.RemovePodSandbox(ctx, b.ID); err != nil {
@@ -194,13 +208,13 @@ func (k *Kubelet) unwanted(ctx context.Context, uid types.UID, boxes []runtime.S
 		return workqueue.Result{}, err
 	}
 	if r != nil {
-		k.forget(uid)
+		k.forget(r)
 	}
 	return workqueue.Result{}, nil
 }
 
 // end stops the containers of a pod that is gone, and reports whether any is left to end.
-func (k *Kubelet) end(ctx context.Context, r *record, boxes []runtime.Sandbox, containers []runtime.Container) bool {
+func (k *Kubelet) end(ctx context.Context, r *record, boxes []runtime.Sandbox, containers []runtime.Container) (bool, error) {
 	r.mu.Lock()
 	pod, busy := r.pod, len(r.busy) > 0
 	if pod == nil {
@@ -208,7 +222,7 @@ func (k *Kubelet) end(ctx context.Context, r *record, boxes []runtime.Sandbox, c
 		grace, _ := strconv.ParseInt(c.Annotations[annotationGrace], 10, 64) // without one they are killed
 		pod = &corev1.Pod{}
 		pod.Namespace, pod.Name, pod.UID, pod.Spec.TerminationGracePeriodSeconds = c.Namespace, c.Name, r.uid, &grace
-		r.pod = pod
+		r.pod, r.static = pod, ofFile(&boxes[0])
 	}
 	if r.endBy.IsZero() {
 		grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30)
@@ -222,12 +236,17 @@ func (k *Kubelet) end(ctx context.Context, r *record, boxes []runtime.Sandbox, c
 		k.stop(ctx, r, v, s)
 	}
 	k.watch(ctx, r, v)
-	return busy || !plan.Over
+	if busy || !plan.Over {
+		return true, k.showEnd(ctx, r, v, plan)
+	}
+	return false, nil
 }
 
-// gone reports whether it is certain that a pod is wanted by nobody: not before the API was read.
-func (k *Kubelet) gone(ctx context.Context, r *record, boxes []runtime.Sandbox) (bool, error) {
+// gone reports whether it is certain that a pod is wanted by nobody: not before the API was read, or the manifests.
+func (k *Kubelet) gone(ctx context.Context, uid types.UID, r *record, boxes []runtime.Sandbox) (bool, error) {
 	switch {
+	case r != nil && r.isStatic() || len(boxes) > 0 && ofFile(&boxes[0]):
+		return k.staticGone(uid) || k.replaced(uid, boxes), nil
 	case !k.source.pods.Synced().Fired():
 		return false, nil
 	case r != nil || len(boxes) == 0:
