@@ -15,6 +15,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/kubelet/podstate"
 	"github.com/seed3bce33ad/listwatch/examples/kubelet/probe"
 	"github.com/seed3bce33ad/listwatch/examples/runtime"
+	"github.com/seed3bce33ad/listwatch/internal/timing"
 )
 
 // The waits before a container that could not be made is tried again.
@@ -47,7 +48,8 @@ func (k *Kubelet) start(ctx context.Context, r *record, p *corev1.Pod, box runti
 		}
 		wait := min(firstWait<<min(r.failures[name], 10), maxWait)
 		r.failures[name]++
-		r.held[name] = podstate.Held{Reason: f.reason, Message: f.err.Error(), Until: k.o.Clock.Now().Add(wait)}
+		now := k.o.Clock.Now()
+		r.held[name] = podstate.Held{Reason: f.reason, Message: f.err.Error(), Since: now, Until: now.Add(wait)}
 		k.tell(p, corev1.EventTypeWarning, "Failed", "Error: "+f.err.Error())
 		k.o.Logger.Warn("container not started", "pod", keyOf(p).String(), "container", name, "reason", f.reason, "error", f.err)
 	})
@@ -60,7 +62,7 @@ func (k *Kubelet) run(ctx context.Context, r *record, p *corev1.Pod, box runtime
 	if id == "" {
 		image, err := k.o.Images.PullImage(ctx, c.Image)
 		if err != nil {
-			return fault{"ErrImagePull", fmt.Errorf("failed to pull image %q: %w", c.Image, err)}
+			return fault{podstate.ErrImagePull, fmt.Errorf("failed to pull image %q: %w", c.Image, err)}
 		}
 		config, err := k.config(ctx, r, p, box, s)
 		if err != nil {
@@ -82,7 +84,7 @@ func (k *Kubelet) run(ctx context.Context, r *record, p *corev1.Pod, box runtime
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return fault{}
 	}
-	if err := probe.Handle(ctx, *c.Lifecycle.PostStart, k.target(c, id, box.IP)); err != nil && ctx.Err() == nil {
+	if err := k.hook(ctx, *c.Lifecycle.PostStart, k.target(c, id, box.IP)); err != nil && ctx.Err() == nil {
 		k.tell(p, corev1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 		grace := time.Duration(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, 30)) * time.Second
 		return fault{"PostStartHookError", errors.Join(err, k.o.Runtime.StopContainer(ctx, id, grace))}
@@ -144,6 +146,14 @@ func (k *Kubelet) target(c *corev1.Container, id, ip string) probe.Target {
 	}}
 }
 
+// hook does what is to be done after the start of a container or before its end.
+func (k *Kubelet) hook(ctx context.Context, h corev1.LifecycleHandler, t probe.Target) error {
+	if h.Sleep != nil {
+		return timing.Sleep(ctx, k.o.Clock, time.Duration(h.Sleep.Seconds)*time.Second)
+	}
+	return probe.Handle(ctx, h, t)
+}
+
 // stop ends a container beside the steps. One that is ending already is told again only when it has less time now.
 func (k *Kubelet) stop(ctx context.Context, r *record, v *podstate.View, s podstate.Stop) {
 	id, name := s.Container.ID, s.Container.Config.Name
@@ -162,11 +172,9 @@ func (k *Kubelet) stop(ctx context.Context, r *record, v *podstate.View, s podst
 	k.o.Logger.Info("stopping container", "pod", keyOf(v.Pod).String(), "container", name, "node", k.o.Node, "reason", s.Message)
 	k.tell(v.Pod, corev1.EventTypeNormal, "Killing", or(s.Message, "Stopping container "+name))
 	var hook *corev1.LifecycleHandler
-	var of *corev1.Container
-	for i := range v.Pod.Spec.Containers {
-		if c := &v.Pod.Spec.Containers[i]; c.Name == name && c.Lifecycle != nil && !again {
-			hook, of = c.Lifecycle.PreStop, c
-		}
+	of := named(&v.Pod.Spec, name)
+	if of != nil && of.Lifecycle != nil && !again {
+		hook = of.Lifecycle.PreStop
 	}
 	ip := ""
 	if box := v.Sandbox(); box != nil {
@@ -175,7 +183,7 @@ func (k *Kubelet) stop(ctx context.Context, r *record, v *podstate.View, s podst
 	k.task(r.uid, func() {
 		if left := by.Sub(k.o.Clock.Now()); hook != nil && left > 0 {
 			within, cancel := context.WithTimeout(ctx, left)
-			if err := probe.Handle(within, *hook, k.target(of, id, ip)); err != nil {
+			if err := k.hook(within, *hook, k.target(of, id, ip)); err != nil {
 				k.tell(v.Pod, corev1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 			}
 			cancel()

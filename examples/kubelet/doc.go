@@ -15,8 +15,11 @@
 //  1. Init containers run one after the other, then the others with the variables they ask for; a deleted pod is let go in
 //     the API when nothing of it runs. (TestPodRunsAndEnds)
 //  2. A container has the grace of its pod's deletion to end, or less when that is made shorter. (TestGrace)
-//  3. What ends is started again as the restart policy says, after a backoff. (TestRestartPolicy)
-//  4. Probes decide whether a container is ready, and whether it is started again. (TestProbes)
+//  3. What ends is started again as the restart policy says, after a backoff; so is an init container that fails, or the pod
+//     has failed with it. (TestRestartPolicy, TestInitFails) An image that is not there is asked for again.
+//     (TestImageIsNotThere) A pod that has run for as long as it may is ended. (TestDeadline)
+//  4. Probes decide whether a container has started, is ready, and is started again. (TestProbes, TestStartupProbe) Hooks are
+//     run after its start and before its end. (TestHooks)
 //  5. The next run of a kubelet goes on with containers that run. (TestRestartAdopts)
 //  6. A pod's status is written only when it has changed. (TestWritesOnlyChanges)
 //  7. It is never written onto another pod of that name. (TestStatusOfTheDead)

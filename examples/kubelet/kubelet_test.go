@@ -40,6 +40,10 @@ type rig struct {
 	behave  sync.Map // container name to hollow.Behaviour
 	before  atomic.Pointer[func(*http.Request) error]
 	ready   atomic.Int32 // what Exec answers
+	missing sync.Map     // images that are not there
+
+	mu       sync.Mutex
+	commands []string // that were executed, after the container's name; guarded by mu
 }
 
 func newRig(t *testing.T) *rig {
@@ -53,7 +57,18 @@ func newRig(t *testing.T) *rig {
 			behaviour, _ := b.(hollow.Behaviour)
 			return behaviour
 		},
-		Exec: func(context.Context, runtime.Container, runtime.Exec) (int, error) { return int(r.ready.Load()), nil },
+		Exec: func(_ context.Context, c runtime.Container, e runtime.Exec) (int, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.commands = append(r.commands, c.Config.Name+": "+strings.Join(e.Command, " "))
+			return int(r.ready.Load()), nil
+		},
+		Pull: func(_ context.Context, image string) error {
+			if _, missing := r.missing.Load(image); missing {
+				return runtime.ErrNotFound
+			}
+			return nil
+		},
 	})
 	require.NoError(t, err)
 	r.cluster, err = kube.Connect(&clientrest.Config{Host: server.URL()})
@@ -385,6 +400,7 @@ func TestNodeComesBack(t *testing.T) {
 	require.NoError(t, leases.Delete(t.Context(), key, metav1.DeleteOptions{}))
 	n, err := nodes.Get(t.Context(), listwatch.Key{Name: "n"})
 	require.NoError(t, err)
+	require.Equal(t, "v1.36.3-listwatch", n.Status.NodeInfo.KubeletVersion)
 	for i := range n.Status.Conditions {
 		n.Status.Conditions[i].Status = corev1.ConditionUnknown
 	}

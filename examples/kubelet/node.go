@@ -21,6 +21,9 @@ import (
 	"github.com/seed3bce33ad/listwatch/workqueue"
 )
 
+// version is what the node says of the kubelet: the API that it is written for.
+const version = "v1.36.3-listwatch"
+
 // nodeStep sees that the node is there, and that its status is as it should be.
 func (k *Kubelet) nodeStep(ctx context.Context) (workqueue.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -110,7 +113,8 @@ func (k *Kubelet) nodeStatus(s corev1.NodeStatus, now time.Time) corev1.NodeStat
 	s.Addresses, s.Capacity, s.Allocatable = k.o.Addresses, k.capacity(), k.capacity()
 	s.DaemonEndpoints.KubeletEndpoint.Port = k.o.Port
 	s.NodeInfo.OperatingSystem, s.NodeInfo.Architecture = goruntime.GOOS, goruntime.GOARCH
-	s.NodeInfo.ContainerRuntimeVersion = k.o.RuntimeName + "://"
+	s.NodeInfo.ContainerRuntimeVersion, s.NodeInfo.KubeletVersion = k.o.RuntimeName+"://", version
+	s.NodeInfo.KernelVersion = kernel()
 	set := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) {
 		at := metav1.NewTime(now.Truncate(time.Second))
 		c := corev1.NodeCondition{Type: kind, Status: status, Reason: reason, Message: message, LastHeartbeatTime: at, LastTransitionTime: at}

@@ -58,6 +58,12 @@ func (o objects) Token(ctx context.Context, p *corev1.Pod, of *corev1.ServiceAcc
 	return answer.Status.Token, err
 }
 
+// kernel is the version of the machine's kernel, or "" where it does not say so.
+func kernel() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return strings.TrimSpace(string(text))
+}
+
 // memory is what the machine has, or 1 GiB where it does not say so.
 func memory() resource.Quantity {
 	q := resource.MustParse("1Gi")

@@ -169,15 +169,12 @@ func (p *planner) run(c *corev1.Container) {
 
 // start plans to start a container after l, which may be nil or wait to be started itself.
 func (p *planner) start(c *corev1.Container, l *runtime.Container) {
-	if p.Busy[c.Name] {
-		return
+	held, waits := p.Held[c.Name]
+	if waits {
+		p.hold(c, held)
 	}
-	if held, ok := p.Held[c.Name]; ok {
-		p.Waiting[c.Name] = held
-		if p.Now.Before(held.Until) {
-			p.look(held.Until)
-			return
-		}
+	if p.Busy[c.Name] || waits && p.Now.Before(held.Until) {
+		return
 	}
 	s := Start{Container: c}
 	switch {
@@ -191,6 +188,20 @@ func (p *planner) start(c *corev1.Container, l *runtime.Container) {
 		}
 	}
 	p.Start = append(p.Start, s)
+}
+
+// hold notes why a container is not started before a time.
+func (p *planner) hold(c *corev1.Container, held Held) {
+	p.Waiting[c.Name] = held
+	if p.Busy[c.Name] || !p.Now.Before(held.Until) {
+		return
+	}
+	p.look(held.Until)
+	if later := held.Since.Add(shown); held.Reason == ErrImagePull && p.Now.Before(later) {
+		p.look(later)
+	} else if held.Reason == ErrImagePull {
+		p.Waiting[c.Name] = Held{Reason: ImagePullBackOff, Message: fmt.Sprintf("Back-off pulling image %q: %s: %s", c.Image, held.Reason, held.Message)}
+	}
 }
 
 // look asks for another look at that time.

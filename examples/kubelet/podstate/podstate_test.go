@@ -90,7 +90,13 @@ func TestDecide(t *testing.T) {
 			put(v, "b", 0, -1, 0)
 			v.Probed = map[string]podstate.Probed{"a0": {Started: true, Dead: "liveness"}}
 		}, stop: []string{"a"}},
-		"deleted":      {change: func(v *podstate.View) { v.Deleted = true; put(v, "a", 0, -1, 0) }, stop: []string{"a"}},
+		"deleted": {change: func(v *podstate.View) { v.Deleted = true; put(v, "a", 0, -1, 0) }, stop: []string{"a"}},
+		"init failed for good": {change: func(v *podstate.View) {
+			initial(v)
+			v.Pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+			put(v, "i1", 0, 1, 0)
+		}, over: true},
+		"init failed":  {change: func(v *podstate.View) { initial(v); put(v, "i1", 0, 1, 0) }, start: []string{"i1"}},
 		"deleted, off": {change: func(v *podstate.View) { v.Deleted = true; put(v, "a", 0, 0, 0) }, over: true},
 		"sidecar goes last": {change: func(v *podstate.View) {
 			v.Deleted = true
@@ -158,8 +164,33 @@ func TestStatus(t *testing.T) {
 		}, corev1.PodFailed, ""},
 		"deadline": {func(v *podstate.View) {
 			v.Failed = &podstate.Held{Reason: "DeadlineExceeded"}
-			put(v, "a", 0, -1, 0)
+			put(v, "a", 0, 0, 0)
 		}, corev1.PodFailed, ""},
+		"deadline, one ends": {func(v *podstate.View) {
+			v.Failed = &podstate.Held{Reason: "DeadlineExceeded"}
+			put(v, "a", 0, -1, 0)
+			put(v, "b", 0, 0, 0)
+		}, corev1.PodRunning, ""},
+		"no image": {func(v *podstate.View) {
+			v.Held = map[string]podstate.Held{"a": {Reason: "ErrImagePull", Since: now, Until: now.Add(10 * time.Second)}}
+		}, corev1.PodPending, "ErrImagePull"},
+		"no image for some time": {func(v *podstate.View) {
+			v.Held = map[string]podstate.Held{"a": {Reason: "ErrImagePull", Since: now.Add(-time.Second), Until: now.Add(9 * time.Second)}}
+		}, corev1.PodPending, "ImagePullBackOff"},
+		"image is asked for again": {func(v *podstate.View) {
+			v.Held = map[string]podstate.Held{"a": {Reason: "ErrImagePull", Since: now.Add(-10 * time.Second), Until: now}}
+			v.Busy = map[string]bool{"a": true}
+		}, corev1.PodPending, "ErrImagePull"},
+		"init failed for good": {func(v *podstate.View) {
+			v.Pod.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i"}}
+			v.Pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+			put(v, "i", 0, 1, 0)
+		}, corev1.PodFailed, "PodInitializing"},
+		"init failed": {func(v *podstate.View) {
+			v.Pod.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i"}}
+			v.Pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			put(v, "i", 1, 1, time.Second)
+		}, corev1.PodPending, "PodInitializing"},
 	} {
 		v := view(c.change)
 		s := podstate.Status(v, podstate.Decide(v))

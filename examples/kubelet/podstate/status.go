@@ -139,7 +139,7 @@ func phase(v *View) corev1.PodPhase {
 	switch {
 	case Terminal(v.Pod.Status.Phase):
 		return v.Pod.Status.Phase
-	case v.Failed != nil:
+	case v.Failed != nil && len(v.Running()) == 0 && len(v.Busy) == 0:
 		return corev1.PodFailed
 	}
 	var waiting, running, succeeded, failed int

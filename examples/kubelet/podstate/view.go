@@ -47,9 +47,17 @@ type Probed struct {
 // Held is a reason, in a word and in a sentence.
 type Held struct {
 	Reason, Message string
-	// Until is when it is over.
-	Until time.Time
+	// Since is when it began, and Until when it is over.
+	Since, Until time.Time
 }
+
+// The reasons why an image is not there: it was just asked for, or will be later.
+const (
+	ErrImagePull     = "ErrImagePull"
+	ImagePullBackOff = "ImagePullBackOff"
+	// shown is how long the first is told before the second is.
+	shown = time.Second
+)
 
 // The annotations that containers are made with, so that another run of the kubelet knows them.
 const (
