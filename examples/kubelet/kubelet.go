@@ -36,6 +36,9 @@ type Kubelet struct {
 	manifests *manifest.Dir
 	tasks     sync.WaitGroup
 
+	// admission is held by who decides whether a pod has a place on the node.
+	admission sync.Mutex
+
 	mu            sync.Mutex
 	records       map[types.UID]*record       // what is known of pods beside API and runtime; guarded by mu, as are those below
 	nodeUID       types.UID                   // of the node that was registered
@@ -104,6 +107,7 @@ func (k *Kubelet) Run(ctx context.Context) error {
 		in(k.record)
 	}
 	if k.manifests != nil {
+		k.readOnce() // before pods of the API are given their places
 		in(k.readManifests)
 	}
 	if k.o.Serve != nil {

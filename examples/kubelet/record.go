@@ -30,6 +30,7 @@ type record struct {
 	mu       sync.Mutex
 	pod      *corev1.Pod                // what was wanted last; guarded by mu, as are those below
 	failed   *podstate.Held             // why it must not run
+	admitted bool                       // it has a place on the node
 	static   bool                       // a file says it
 	status   corev1.PodStatus           // as it was worked out last
 	busy     map[string]bool            // containers being started, by name

@@ -20,17 +20,19 @@ import (
 
 // readManifests reads the manifests now and then, until ctx is done.
 func (k *Kubelet) readManifests(ctx context.Context) error {
-	for {
-		before := k.manifests.Pods()
-		if k.manifests.Read() {
-			for _, p := range before {
-				k.queue.Add(p.UID)
-			}
-			k.lookAtAll()
+	for timing.Sleep(ctx, k.o.Clock, k.o.ManifestPeriod) == nil {
+		k.readOnce()
+	}
+	return nil
+}
+
+func (k *Kubelet) readOnce() {
+	before := k.manifests.Pods()
+	if k.manifests.Read() {
+		for _, p := range before {
+			k.queue.Add(p.UID)
 		}
-		if timing.Sleep(ctx, k.o.Clock, k.o.ManifestPeriod) != nil {
-			return nil
-		}
+		k.lookAtAll()
 	}
 }
 

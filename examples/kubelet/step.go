@@ -37,6 +37,11 @@ func (k *Kubelet) podStep(ctx context.Context, uid types.UID) (workqueue.Result,
 		return k.mirrorStep(ctx, pod)
 	}
 	r := k.meet(pod, static != nil)
+	if ok, err := k.admit(ctx, r, pod, boxes); err != nil {
+		return workqueue.Result{}, err
+	} else if !ok {
+		return workqueue.Result{Await: k.source.pods.Synced()}, nil
+	}
 	v := k.view(r, pod, boxes, containers)
 	due := k.deadline(v)
 	plan := podstate.Decide(v)
