@@ -61,11 +61,11 @@ func (k *Kubelet) Container(ctx context.Context, r Ref) (Found, error) {
 	if named(&p.Spec, r.Container) == nil {
 		return Found{}, apierrors.NewBadRequest("container " + r.Container + " is not valid for pod " + r.Name)
 	}
-	boxes, containers, err := k.observe(ctx, p.UID)
+	s, err := k.observe(ctx, p.UID)
 	if err != nil {
 		return Found{}, err
 	}
-	v := podstate.View{Pod: p, Sandboxes: boxes, Containers: containers}
+	v := podstate.View{Pod: p, Sandboxes: s.boxes, Containers: s.containers}
 	c := v.Latest(r.Container)
 	if r.Previous {
 		c = v.Previous(r.Container)
@@ -74,7 +74,7 @@ func (k *Kubelet) Container(ctx context.Context, r Ref) (Found, error) {
 		return Found{}, apierrors.NewBadRequest("container " + r.Container + " in pod " + r.Name + " has not run")
 	}
 	f := Found{Pod: k.now(p), Container: *c}
-	for _, b := range boxes {
+	for _, b := range s.boxes {
 		if b.ID == c.Sandbox {
 			f.IP, f.LogPath = or(b.IP, k.host()), filepath.Join(b.Config.LogDirectory, c.Config.LogPath)
 		}

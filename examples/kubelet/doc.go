@@ -7,8 +7,8 @@
 //
 // Pods also come from files: see Options.ManifestDir and package manifest.
 //
-// Not here yet: many nodes that share one watch, a place for a pod being refused by what the node has, and volumes that
-// follow their config maps, secrets and tokens while a container runs: they are written when one is started.
+// Not here yet: many nodes that share one watch, and volumes that follow their config maps, secrets and tokens while a
+// container runs: they are written when one is started.
 //
 // # Guarantees
 //
@@ -33,6 +33,9 @@
 //     deleted or altered, and has its status. (TestStaticPods, TestOrphanedMirror)
 //  13. A file that has changed is another pod, whose containers start when the last of the one before has ended; one that is
 //     bad ends nothing. (TestStaticPodChanges)
+//  14. A pod that the node has no place for beside those that it has admitted, in CPU, memory, number or ports, has failed.
+//     (TestRefused) Those of files come first. (TestStaticPodsComeFirst)
+//  15. No container is made twice, however late the runtime's answers are. (TestListIsLate)
 //
 // # Concurrency
 //

@@ -84,43 +84,56 @@ func (r *record) isStatic() bool {
 	return r.static
 }
 
+// seen is what there is of a pod.
+type seen struct {
+	// busy are the containers that were being started before the others were looked at: what is seen of them may be old.
+	busy       map[string]bool
+	boxes      []runtime.Sandbox
+	containers []runtime.Container
+}
+
 // observe asks the runtime what there is of a pod.
-func (k *Kubelet) observe(ctx context.Context, uid types.UID) ([]runtime.Sandbox, []runtime.Container, error) {
+func (k *Kubelet) observe(ctx context.Context, uid types.UID) (s seen, err error) {
+	if r := k.known(uid); r != nil {
+		r.mu.Lock()
+		s.busy = maps.Clone(r.busy)
+		r.mu.Unlock()
+	}
 	all, err := k.o.Runtime.ListPodSandboxes(ctx)
 	if err != nil {
-		return nil, nil, err
+		return s, err
 	}
-	var boxes []runtime.Sandbox
 	of := map[string]bool{}
 	for _, b := range all {
 		if b.Config.UID == string(uid) {
-			boxes = append(boxes, b)
+			s.boxes = append(s.boxes, b)
 			of[b.ID] = true
 		}
 	}
-	if len(boxes) == 0 {
-		return nil, nil, nil
+	if len(s.boxes) == 0 {
+		return s, nil
 	}
 	every, err := k.o.Runtime.ListContainers(ctx)
 	if err != nil {
-		return nil, nil, err
+		return s, err
 	}
-	var containers []runtime.Container
 	for _, c := range every {
 		if of[c.Sandbox] {
-			containers = append(containers, c)
+			s.containers = append(s.containers, c)
 		}
 	}
-	return boxes, containers, nil
+	return s, nil
 }
 
 // view is what is known of a pod now.
-func (k *Kubelet) view(r *record, p *corev1.Pod, boxes []runtime.Sandbox, containers []runtime.Container) *podstate.View {
+func (k *Kubelet) view(r *record, p *corev1.Pod, s seen) *podstate.View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	busy := maps.Clone(r.busy)
+	maps.Copy(busy, s.busy)
 	return &podstate.View{
-		Pod: p, Now: k.o.Clock.Now(), HostIP: k.host(), Runtime: k.o.RuntimeName, Sandboxes: boxes, Containers: containers,
-		Probed: maps.Clone(r.probed), Busy: maps.Clone(r.busy), Held: maps.Clone(r.held), Failed: r.failed,
+		Pod: p, Now: k.o.Clock.Now(), HostIP: k.host(), Runtime: k.o.RuntimeName, Sandboxes: s.boxes, Containers: s.containers,
+		Probed: maps.Clone(r.probed), Busy: busy, Held: maps.Clone(r.held), Failed: r.failed,
 		Deleted: p.DeletionTimestamp != nil,
 	}
 }

@@ -220,8 +220,8 @@ func (k *Kubelet) mirrorStep(ctx context.Context, m *corev1.Pod) (workqueue.Resu
 		k.queue.Add(p.UID)
 		return workqueue.Result{}, nil
 	}
-	boxes, _, err := k.observe(ctx, uid)
-	if err != nil || len(boxes) > 0 || k.known(uid) != nil || !k.staticGone(uid) {
+	s, err := k.observe(ctx, uid)
+	if err != nil || len(s.boxes) > 0 || k.known(uid) != nil || !k.staticGone(uid) {
 		return workqueue.Result{}, err // what is left of the pod is shown until it has gone
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

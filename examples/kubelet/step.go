@@ -20,7 +20,7 @@ import (
 
 // podStep brings what runs of a pod in line with what is wanted, and then tells the API how it is.
 func (k *Kubelet) podStep(ctx context.Context, uid types.UID) (workqueue.Result, error) {
-	boxes, containers, err := k.observe(ctx, uid)
+	s, err := k.observe(ctx, uid)
 	if err != nil {
 		return workqueue.Result{}, err
 	}
@@ -32,27 +32,27 @@ func (k *Kubelet) podStep(ctx context.Context, uid types.UID) (workqueue.Result,
 		}
 		pod = k.asKnown(static)
 	case pod == nil:
-		return k.unwanted(ctx, uid, boxes, containers)
+		return k.unwanted(ctx, uid, s)
 	case isMirror(pod):
 		return k.mirrorStep(ctx, pod)
 	}
 	r := k.meet(pod, static != nil)
-	if ok, err := k.admit(ctx, r, pod, boxes); err != nil {
+	if ok, err := k.admit(ctx, r, pod, s.boxes); err != nil {
 		return workqueue.Result{}, err
 	} else if !ok {
 		return workqueue.Result{Await: k.source.pods.Synced()}, nil
 	}
-	v := k.view(r, pod, boxes, containers)
+	v := k.view(r, pod, s)
 	due := k.deadline(v)
 	plan := podstate.Decide(v)
 	if plan.NewSandbox {
 		if err := k.makeSandbox(ctx, r, v); err != nil {
 			return workqueue.Result{}, err
 		}
-		if boxes, containers, err = k.observe(ctx, uid); err != nil {
+		if s, err = k.observe(ctx, uid); err != nil {
 			return workqueue.Result{}, err
 		}
-		v = k.view(r, pod, boxes, containers)
+		v = k.view(r, pod, s)
 		plan = podstate.Decide(v)
 	}
 	if err := k.act(ctx, r, v, plan); err != nil {
@@ -188,23 +188,23 @@ func (k *Kubelet) sweep(ctx context.Context, v *podstate.View) error {
 }
 
 // unwanted ends what is left of a pod that nobody wants any more.
-func (k *Kubelet) unwanted(ctx context.Context, uid types.UID, boxes []runtime.Sandbox, containers []runtime.Container) (workqueue.Result, error) {
+func (k *Kubelet) unwanted(ctx context.Context, uid types.UID, s seen) (workqueue.Result, error) {
 	r := k.known(uid)
-	gone, err := k.gone(ctx, uid, r, boxes)
+	gone, err := k.gone(ctx, uid, r, s.boxes)
 	if err != nil || !gone {
 		return workqueue.Result{}, err
 	}
-	if len(boxes) > 0 && r == nil {
-		k.o.Logger.Info("orphan", "pod", boxes[0].Config.Namespace+"/"+boxes[0].Config.Name, "uid", uid, "node", k.o.Node)
+	if len(s.boxes) > 0 && r == nil {
+		k.o.Logger.Info("orphan", "pod", s.boxes[0].Config.Namespace+"/"+s.boxes[0].Config.Name, "uid", uid, "node", k.o.Node)
 		r = k.recordOf(uid)
 	}
 	if r != nil {
-		ends, err := k.end(ctx, r, boxes, containers)
+		ends, err := k.end(ctx, r, s)
 		if ends || err != nil {
 			return workqueue.Result{}, err // events tell when they have ended
 		}
 	}
-	for _, b := range boxes {
+	for _, b := range s.boxes {
 		if err := k.o.Runtime.RemovePodSandbox(ctx, b.ID); err != nil {
 			return workqueue.Result{}, err
 		}
@@ -219,26 +219,26 @@ func (k *Kubelet) unwanted(ctx context.Context, uid types.UID, boxes []runtime.S
 }
 
 // end stops the containers of a pod that is gone, and reports whether any is left to end.
-func (k *Kubelet) end(ctx context.Context, r *record, boxes []runtime.Sandbox, containers []runtime.Container) (bool, error) {
+func (k *Kubelet) end(ctx context.Context, r *record, s seen) (bool, error) {
 	r.mu.Lock()
 	pod, busy := r.pod, len(r.busy) > 0
 	if pod == nil {
-		c := boxes[0].Config
+		c := s.boxes[0].Config
 		grace, _ := strconv.ParseInt(c.Annotations[annotationGrace], 10, 64) // without one they are killed
 		pod = &corev1.Pod{}
 		pod.Namespace, pod.Name, pod.UID, pod.Spec.TerminationGracePeriodSeconds = c.Namespace, c.Name, r.uid, &grace
-		r.pod, r.static = pod, ofFile(&boxes[0])
+		r.pod, r.static = pod, ofFile(&s.boxes[0])
 	}
 	if r.endBy.IsZero() {
 		grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 30)
 		r.endBy = k.o.Clock.Now().Add(time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, grace)) * time.Second)
 	}
 	r.mu.Unlock()
-	v := k.view(r, pod, boxes, containers)
+	v := k.view(r, pod, s)
 	v.Deleted = true
 	plan := podstate.Decide(v)
-	for _, s := range plan.Stop {
-		k.stop(ctx, r, v, s)
+	for _, stop := range plan.Stop {
+		k.stop(ctx, r, v, stop)
 	}
 	k.watch(ctx, r, v)
 	if busy || !plan.Over {

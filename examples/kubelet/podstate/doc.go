@@ -12,7 +12,8 @@
 //     policy says, after a backoff. (TestDecide)
 //  2. The backoff goes on where it was in another run of the kubelet. (TestBackoff)
 //  3. A status says what kubectl shows of a pod in each part of its life. (TestStatus)
-//  4. A transition time changes only when the condition's status does. (TestConditions)
+//  4. A node refuses a pod as kubelets do, with their words. (TestRefuse)
+//  5. A transition time changes only when the condition's status does. (TestConditions)
 //
 // # Concurrency
 //
