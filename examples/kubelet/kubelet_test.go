@@ -350,10 +350,13 @@ func TestStatusOfTheDead(t *testing.T) {
 	require.Equal(t, next, now)
 }
 
-// TestNothingEndsBeforeTheList is scenario 125: a kubelet that has not read the API ends nothing; then orphans go.
+// TestNothingEndsBeforeTheList is scenario 125: a kubelet that has not read the API ends nothing but
+// static pods whose files have changed; then orphans go.
 func TestNothingEndsBeforeTheList(t *testing.T) {
-	r := newRig(t)
-	stop := r.run(nil)
+	r, m := newRig(t), newManifests(t)
+	m.write("web.yaml", static("one"))
+	stop := r.run(m.options)
+	r.until("web-n", ready)
 	for _, name := range []string{"a", "b"} {
 		r.create(pod(name, func(p *corev1.Pod) { p.Spec.Containers[0].Name = name }))
 		r.until(name, ready)
@@ -365,12 +368,15 @@ func TestNothingEndsBeforeTheList(t *testing.T) {
 	r.delete("b", 0)
 	var refused atomic.Int32
 	r.before.Store(ptr.To(func(*http.Request) error { refused.Add(1); return errors.New("the server is away") }))
-	r.run(nil)
+	r.run(m.options)
+	m.write("web.yaml", static("two"))
+	r.running("two")
 	require.Eventually(t, func() bool { return refused.Load() > 5 }, long, often)
 	require.Equal(t, before, r.containers("a"))
 	require.Equal(t, orphan, r.containers("b"))
 	r.before.Store(nil)
 	r.gone("b")
+	r.until("web-n", func(p *corev1.Pod) bool { return ready(p) && p.Spec.Containers[0].Image == "two" })
 	require.Equal(t, before, r.containers("a"))
 	r.until("a", ready)
 }
