@@ -189,10 +189,10 @@ func (k *Kubelet) stop(ctx context.Context, r *record, v *podstate.View, s podst
 			cancel()
 		}
 		err := k.o.Runtime.StopContainer(ctx, id, max(by.Sub(k.o.Clock.Now()), 0))
-		r.mu.Lock()
-		delete(r.stopping, id)
-		r.mu.Unlock()
 		if err != nil && ctx.Err() == nil {
+			r.mu.Lock()
+			delete(r.stopping, id) // else it stays until it is seen that the container has ended
+			r.mu.Unlock()
 			k.o.Logger.Warn("container not stopped", "pod", keyOf(v.Pod).String(), "container", name, "error", err)
 		}
 	})

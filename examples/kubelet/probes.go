@@ -2,6 +2,8 @@ package kubelet
 
 import (
 	"context"
+	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,13 +16,14 @@ import (
 func (k *Kubelet) watch(ctx context.Context, r *record, v *podstate.View) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	running := map[string]bool{}
+	running, probed := map[string]bool{}, map[string]bool{}
 	for _, l := range v.Running() {
+		running[l.ID] = true
 		c := named(&v.Pod.Spec, l.Config.Name)
 		if c == nil || v.Ended() || c.StartupProbe == nil && c.ReadinessProbe == nil && c.LivenessProbe == nil {
 			continue
 		}
-		running[l.ID] = true
+		probed[l.ID] = true
 		if r.probing[l.ID] != nil || v.Busy[c.Name] {
 			continue
 		}
@@ -34,12 +37,13 @@ func (k *Kubelet) watch(ctx context.Context, r *record, v *podstate.View) {
 		k.tasks.Go(func() { k.probes(within, r, c, l, k.target(c, l.ID, ip)) })
 	}
 	for id, cancel := range r.probing {
-		if !running[id] {
+		if !probed[id] {
 			cancel()
 			delete(r.probing, id)
 			delete(r.probed, id)
 		}
 	}
+	maps.DeleteFunc(r.stopping, func(id string, _ time.Time) bool { return !running[id] })
 }
 
 // named finds a container of a pod, or returns nil.

@@ -33,6 +33,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/kube"
 	"github.com/seed3bce33ad/listwatch/examples/kubelet"
 	"github.com/seed3bce33ad/listwatch/examples/kubelet/server"
+	"github.com/seed3bce33ad/listwatch/examples/runtime"
 	"github.com/seed3bce33ad/listwatch/examples/runtime/process"
 )
 
@@ -63,6 +64,9 @@ func newMachine(t *testing.T) *machine {
 	t.Cleanup(func() {
 		m.admin.Close()
 		require.NoError(t, s.Close())
+		left, err := process.New(process.Options{Dir: filepath.Join(m.dir, "runtime")}) // when the test has failed
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(runtime.RemoveAll(context.Background(), left), left.Close()))
 	})
 	m.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kube-root-ca.crt"}, Data: map[string]string{"ca.crt": string(m.admin.CA())}})
 	return m
@@ -186,13 +190,18 @@ func (m *machine) exec(pod, container string, command ...string) string {
 	return out.String()
 }
 
-// processes are those of the machine's pods, with when they were started.
+// processes are those that containers run in the machine's pods, without what probes do.
 func (m *machine) processes() (all []string) {
 	m.t.Helper()
 	boxes, err := m.runtime.ListPodSandboxes(m.t.Context())
 	require.NoError(m.t, err)
 	for _, b := range boxes {
-		all = append(all, marked(m.t, b.ID)...)
+		for _, dir := range marked(m.t, b.ID) {
+			command, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+			if err == nil && (bytes.HasPrefix(command, []byte("web\x00")) || bytes.HasPrefix(command, []byte("sleep\x0086399"))) {
+				all = append(all, dir)
+			}
+		}
 	}
 	return all
 }
@@ -311,8 +320,8 @@ func TestProcesses(t *testing.T) {
 
 	m.until("web-n", ready)
 	require.Equal(t, "web-n\n", m.exec("web-n", "main", "/bin/sh", "-c", "fetch http://"+m.here()+":8080/"))
+	require.Eventually(t, func() bool { return len(m.processes()) == 4 }, long, often)
 	before := m.processes()
-	require.NotEmpty(t, before)
 	m.stop()
 	m.run(files.options)
 	m.create(pod("third", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "builtin/pause" }))
@@ -320,7 +329,7 @@ func TestProcesses(t *testing.T) {
 	for _, c := range m.until("web", ready).Status.ContainerStatuses {
 		require.Zero(t, c.RestartCount)
 	}
-	require.Subset(t, m.processes(), before, "what ran goes on")
+	require.Equal(t, before, m.processes(), "what ran goes on")
 	require.Equal(t, "web\n", m.exec("web", "server", "hostname"))
 
 	boxes, err := m.runtime.ListPodSandboxes(t.Context())
