@@ -2,9 +2,11 @@ package kubelet
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -184,8 +186,11 @@ func (k *Kubelet) mirror(ctx context.Context, p *corev1.Pod) (*corev1.Pod, error
 		return nil, k.removeMirror(ctx, m) // that it goes brings the pod back
 	}
 	made, err := k.pods.Create(ctx, manifest.Mirror(p, node))
+	if apierrors.IsAlreadyExists(err) {
+		return nil, nil // that it comes, or goes, brings the pod back; a namespace that is not there would not
+	}
 	if err != nil {
-		return nil, kube.UnlessBehind(err)
+		return nil, fmt.Errorf("show %s in the API: %w", keyOf(p), err)
 	}
 	k.source.own.Wrote(made)
 	k.o.Logger.Info("shown in the API", "pod", keyOf(p).String(), "node", k.o.Node)

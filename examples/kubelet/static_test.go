@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,6 +213,28 @@ func TestStaticPodsAlone(t *testing.T) {
 	r.running("three")
 	r.before.Store(nil)
 	require.Equal(t, "three", r.until("web-n", ready).Spec.Containers[0].Image)
+}
+
+// TestStaticPodOfALateNamespace: a static pod is shown once its namespace is there.
+func TestStaticPodOfALateNamespace(t *testing.T) {
+	r, m := newRig(t), newManifests(t)
+	var refused atomic.Int32
+	r.before.Store(ptr.To(func(q *http.Request) error {
+		if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/namespaces/late/pods") {
+			refused.Add(1)
+		}
+		return nil
+	}))
+	m.write("web.yaml", strings.Replace(static("one"), `"name":"web"`, `"name":"web","namespace":"late"`, 1))
+	r.run(m.options)
+	r.running("one")
+	require.Eventually(t, func() bool { return refused.Load() > 1 }, long, often)
+	_, err := kube.For[*corev1.Namespace](r.cluster).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "late"}})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		p, err := kube.For[*corev1.Pod](r.cluster).Get(context.Background(), listwatch.Key{Namespace: "late", Name: "web-n"})
+		return err == nil && ready(p)
+	}, long, often)
 }
 
 // TestOrphanedMirror: what shows a static pod that there is not is taken away; pods of the API with its name stay.
