@@ -133,7 +133,9 @@ func TestCacheBetween(t *testing.T) {
 	w.Late.Hold()
 	phase("b", "Running")
 	w.Flow()
-	q := quotas.One("q", func(q *corev1.ResourceQuota) bool { return q.Status.Used.Name("configmaps", resource.DecimalSI).IsZero() })
+	q := quotas.One("q", func(q *corev1.ResourceQuota) bool {
+		return q.Status.Used.Name("configmaps", resource.DecimalSI).IsZero()
+	})
 	require.EqualValues(t, 2, q.Status.Used.Pods().Value(), "the second pod is there, though the cache doesn't show it")
 	w.Late.Release()
 	quotas.One("seen", uses(map[corev1.ResourceName]string{"pods": "2", "configmaps": "0"}))
