@@ -27,6 +27,10 @@ func (s Settings) runKubelet(ctx context.Context, node int, cluster *kube.Cluste
 	for _, missing := range r.Missing() {
 		o.Logger.Info("goes without", "what", missing)
 	}
+	manifests := filepath.Join(s.Dir, "manifests", name)
+	if err := os.MkdirAll(manifests, 0o755); err != nil {
+		return err
+	}
 	tls, err := server.LoadTLS(s.pki("kubelet-"+name+".pem"), s.pki("ca.crt"))
 	if err != nil {
 		return err
@@ -37,7 +41,7 @@ func (s Settings) runKubelet(ctx context.Context, node int, cluster *kube.Cluste
 	}
 	k, err := kubelet.New(kubelet.Options{
 		Cluster: cluster, Factory: factory, Runtime: r, Images: r, Node: name, PodCIDR: r.CIDR(), Dir: filepath.Join(s.Dir, fmt.Sprint("k", node)),
-		LeaseDuration: s.Heartbeat, Logger: o.Logger, Port: int32(listener.Addr().(*net.TCPAddr).Port),
+		ManifestDir: manifests, LeaseDuration: s.Heartbeat, Logger: o.Logger, Port: int32(listener.Addr().(*net.TCPAddr).Port),
 		Serve: func(ctx context.Context, h kubelet.Host) error {
 			return server.Run(ctx, server.Options{Host: h, Listener: listener, TLS: tls, Logger: o.Logger})
 		},
