@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 
@@ -23,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestFleet(t *testing.T) {
-	const nodes, pods = 30, 200
+	const nodes, pods = 10, 60
 	w := controltest.New(t, nodelifecycle.New)
 	_, err := kube.For[*corev1.Namespace](w.Cluster).Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: corev1.NamespaceNodeLease}})
 	require.NoError(t, err)
@@ -36,6 +37,9 @@ func TestFleet(t *testing.T) {
 		require.NoError(t, fleet.Run(ctx, fleet.Options{Cluster: w.Cluster, Nodes: nodes, Logger: quiet}))
 	})
 	running.Go(func() { require.NoError(t, scheduler.Run(ctx, scheduler.Options{Cluster: w.Cluster, Logger: quiet})) })
+	controltest.Watch[*corev1.Node](w).Until(func(all []*corev1.Node) bool {
+		return len(all) == nodes && !slices.ContainsFunc(all, func(n *corev1.Node) bool { return len(n.Spec.Taints) > 0 })
+	})
 	for i := range pods {
 		controltest.Create(w, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i)},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}})
