@@ -12,13 +12,15 @@
 //
 // # Guarantees
 //
-//  1. No two lead at once, whatever happens to connections and to the lease itself, as long as lead returns within
-//     LeaseDuration - RenewDeadline of the end of its context and clocks run about equally fast. What time it is on another
-//     machine doesn't matter: a candidate counts from when it saw the lease change. (TestNeverTwo)
+//  1. No two lead at once, whatever happens to connections, as long as lead returns within LeaseDuration - RenewDeadline of the
+//     end of its context, clocks run about equally fast, and nobody deletes the lease. What time it is on another machine
+//     doesn't matter: a candidate counts from when it saw the lease change. (TestNeverTwo, TestAnsweredLate)
 //  2. When a leader ends, it gives the lease back, and the next one leads at once; when it dies, after LeaseDuration.
-//     (TestHandedOver, TestDies)
+//     (TestHandedOver, TestGivesBackUnheard, TestDies)
 //  3. A leader whose renewals fail ends its term RenewDeadline after it has sent the last one that was answered. (TestCutOff)
-//  4. A lease that was deleted, or written by others, is no reason to fail. (TestDeleted, TestTaken, TestOdd)
+//  4. A lease that was deleted, or written by others, is no reason to fail. The leader makes a deleted one anew as soon as it
+//     hears of it, and who knew the old one waits for that; a candidate that never saw it may take its place before, and both
+//     lead until the old leader asks. (TestDeleted, TestTaken, TestOdd)
 //  5. client-go's candidates and these heed each other. (TestWithClientGo)
 //
 // # Concurrency

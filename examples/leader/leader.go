@@ -99,8 +99,11 @@ func (c *candidate) campaign(ctx context.Context) (*coordinationv1.Lease, time.T
 	for ctx.Err() == nil {
 		sent := c.Clock.Now()
 		held, wait := c.attempt(ctx)
-		if held != nil {
+		if held != nil && c.Clock.Since(sent) < c.RenewDeadline {
 			return held, sent
+		}
+		if held != nil { // it is ours by the record, but others may have waited it out by now
+			continue
 		}
 		c.pause(ctx, wait, nil)
 	}

@@ -1,9 +1,11 @@
 package leader_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -80,9 +82,14 @@ func start(t *testing.T) *world {
 type candidate struct {
 	// cut makes its requests fail, after a time when slow is set; when dead is set, none is sent.
 	cut, slow, dead atomic.Bool
-	stop            context.CancelFunc
-	done            chan struct{}
-	err             error
+	// unheard gets something when a write has come through whose answer is held back.
+	unheard chan struct{}
+	// late is after how many nanoseconds its writes come through, even those that it has given up.
+	late    atomic.Int64
+	running *sync.WaitGroup
+	stop    context.CancelFunc
+	done    chan struct{}
+	err     error
 }
 
 // through sends a request unless the candidate is cut off.
@@ -90,6 +97,9 @@ func (c *candidate) through(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if c.dead.Load() {
 			return nil, errors.New("there is nobody")
+		}
+		if d := time.Duration(c.late.Load()); d > 0 && r.Method == http.MethodPut {
+			return c.deliver(next, r, d)
 		}
 		answer, err := next.RoundTrip(r)
 		if !c.cut.Load() {
@@ -99,10 +109,48 @@ func (c *candidate) through(next http.RoundTripper) http.RoundTripper {
 			_ = answer.Body.Close()
 		}
 		if c.slow.Load() {
+			if r.Method == http.MethodPut {
+				select {
+				case c.unheard <- struct{}{}:
+				default:
+				}
+			}
 			<-r.Context().Done()
 		}
 		return nil, errors.New("the way is cut") // and the request may have come through
 	})
+}
+
+// deliver lets a write come through after some time, though nobody may wait for it any more.
+func (c *candidate) deliver(next http.RoundTripper, r *http.Request, d time.Duration) (*http.Response, error) {
+	sent := r.Clone(context.WithoutCancel(r.Context()))
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	sent.Body = io.NopCloser(bytes.NewReader(body))
+	type result struct {
+		answer *http.Response
+		err    error
+	}
+	answered := make(chan result, 1)
+	c.running.Go(func() {
+		<-time.After(d)
+		answer, err := next.RoundTrip(sent)
+		if err == nil { // nobody may be there to close it
+			var read []byte
+			read, err = io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			answer.Body = io.NopCloser(bytes.NewReader(read))
+		}
+		answered <- result{answer, err}
+	})
+	select {
+	case <-r.Context().Done():
+		return nil, context.Cause(r.Context())
+	case got := <-answered:
+		return got.answer, got.err
+	}
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -111,7 +159,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // run runs a candidate, which leads until act returns.
 func (w *world) run(name string, act func(context.Context) error) *candidate {
-	c := &candidate{done: make(chan struct{})}
+	c := &candidate{done: make(chan struct{}), unheard: make(chan struct{}, 1), running: &w.running}
 	cluster, err := kube.Connect(&clientrest.Config{Host: w.server.URL(), WrapTransport: c.through})
 	require.NoError(w.t, err)
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -228,6 +276,58 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// A renewal that came through unheard changes the lease; it is given back all the same.
+func TestGivesBackUnheard(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	a := w.run("a", until)
+	require.Equal(t, "a", <-w.leads)
+	w.run("b", until)
+	a.slow.Store(true)
+	a.cut.Store(true)
+	<-a.unheard
+	a.cut.Store(false)
+	before := w.clock.Now()
+	a.stop()
+	require.Equal(t, "b", <-w.leads)
+	require.Less(t, w.clock.Since(before), 50*time.Second, "before it has run out")
+	<-a.done
+	require.NoError(t, a.err)
+}
+
+// An answer that is read when the time is over makes nobody a leader: others may have waited it out.
+func TestAnsweredLate(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	stopped := clock.NewMock()
+	var late atomic.Bool
+	cluster, err := kube.Connect(&clientrest.Config{Host: w.server.URL(), WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			if err != nil || r.Method != http.MethodPost || !late.CompareAndSwap(false, true) {
+				return answer, err
+			}
+			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			answer.Body = io.NopCloser(bytes.NewReader(body))
+			stopped.Add(2 * time.Minute)
+			return answer, err
+		})
+	}})
+	require.NoError(t, err)
+	defer cluster.Close()
+	asked := stopped.Now()
+	ctx, cancel := context.WithCancel(t.Context())
+	o := leader.Options{Cluster: cluster, Namespace: at.Namespace, Name: at.Name, Identity: "a", LeaseDuration: time.Minute, Clock: stopped}
+	require.NoError(t, leader.Run(ctx, o, func(ctx context.Context) error {
+		defer cancel()
+		spec := w.lease()
+		require.True(t, spec.RenewTime.After(asked.Add(time.Minute)), "it leads by what it asked for %v ago", stopped.Since(spec.RenewTime.Time))
+		return nil
+	}))
+	require.True(t, late.Load())
+}
+
 func TestDeleted(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -288,12 +388,15 @@ func TestNeverTwo(t *testing.T) {
 		all = append(all, w.run(fmt.Sprint("c", i), until))
 	}
 	for range 25 {
-		switch i := random.IntN(len(all)); random.IntN(5) {
+		switch i := random.IntN(len(all)); random.IntN(6) {
+		case 4: // around the deadline, which is 2 s of real time
+			all[i].late.Store(int64(random.IntN(3000)) * int64(time.Millisecond))
 		case 0:
 			all[i].slow.Store(random.IntN(2) == 0)
 			all[i].cut.Store(true)
 		case 1, 2:
 			all[i].cut.Store(false)
+			all[i].late.Store(0)
 		case 3:
 			w.server.CutConnections()
 		default:
@@ -305,6 +408,7 @@ func TestNeverTwo(t *testing.T) {
 	}
 	for _, c := range all {
 		c.cut.Store(false)
+		c.late.Store(0)
 	}
 	require.Eventually(t, func() bool { return w.leading.Load() == 1 }, time.Minute, time.Millisecond)
 }

@@ -44,16 +44,28 @@ func (c *candidate) write(ctx context.Context, on *coordinationv1.Lease) (*coord
 	return c.client.Update(ctx, next)
 }
 
-// giveBack lets others have the lease at once.
+// giveBack lets others have the lease at once. When a renewal has come through that nobody heard of, it is that which is given
+// back.
 func (c *candidate) giveBack(ctx context.Context, held *coordinationv1.Lease) {
 	ctx, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
-	next := held.DeepCopy()
-	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
-	next.Spec.RenewTime = ptr.To(metav1.NewMicroTime(c.Clock.Now()))
-	if _, err := c.client.Update(ctx, next); err != nil {
+	for {
+		next := held.DeepCopy()
+		next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
+		next.Spec.RenewTime = ptr.To(metav1.NewMicroTime(c.Clock.Now()))
+		_, err := c.client.Update(ctx, next)
+		if err == nil {
+			c.Logger.Info("gave the lease back", "lease", c.key.String(), "identity", c.Identity)
+			return
+		}
+		if apierrors.IsConflict(err) {
+			now, readErr := c.get(ctx)
+			if readErr == nil && now != nil && ptr.Deref(now.Spec.HolderIdentity, "") == c.Identity {
+				held = now
+				continue
+			}
+		}
 		c.Logger.Warn("lease not given back", "lease", c.key.String(), "error", err)
 		return
 	}
-	c.Logger.Info("gave the lease back", "lease", c.key.String(), "identity", c.Identity)
 }
