@@ -15,6 +15,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/controllers/autoscaler"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/control"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/deployment"
+	"github.com/seed3bce33ad/listwatch/examples/controllers/endpoints"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/endpointslice"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/garbage"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/job"
@@ -22,6 +23,7 @@ import (
 	"github.com/seed3bce33ad/listwatch/examples/controllers/nodelifecycle"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/quota"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/replicaset"
+	"github.com/seed3bce33ad/listwatch/examples/controllers/service"
 	"github.com/seed3bce33ad/listwatch/examples/controllers/serviceaccount"
 	"github.com/seed3bce33ad/listwatch/examples/kube"
 	"github.com/seed3bce33ad/listwatch/examples/leader"
@@ -54,8 +56,8 @@ type Options struct {
 // Controllers returns all controllers.
 func Controllers(nodes nodelifecycle.Options) []control.Make {
 	return []control.Make{
-		autoscaler.New, deployment.New, endpointslice.New, garbage.New, job.New, namespace.New, nodes.New, quota.New, replicaset.New,
-		replicaset.NewReplicationController, serviceaccount.New,
+		autoscaler.New, deployment.New, endpoints.New, endpointslice.New, garbage.New, job.New, namespace.New, nodes.New, quota.New, replicaset.New,
+		replicaset.NewReplicationController, service.New, serviceaccount.New,
 	}
 }
 
