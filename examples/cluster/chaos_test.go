@@ -33,7 +33,7 @@ import (
 )
 
 var (
-	chaosTime = flag.Duration("cluster.chaos", 15*time.Second, "how long TestChaos kills parts")
+	chaosTime = flag.Duration("cluster.chaos", 10*time.Second, "how long TestChaos kills parts")
 	chaosLog  = flag.String("cluster.log", "", "file for what parts tell during TestChaos")
 	chaosSeed = flag.Uint64("cluster.seed", 0, "what TestChaos does by chance; 0: something else each time")
 )

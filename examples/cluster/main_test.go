@@ -74,7 +74,7 @@ func gone(t *testing.T, dir string) {
 
 func TestDemo(t *testing.T) {
 	for name, args := range map[string][]string{
-		"one process": {"--demo"}, "without root": {"--demo", "--plain"}, "processes": {"--demo", "--processes"},
+		"without root": {"--demo", "--plain"}, "processes": {"--demo", "--processes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
