@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/seed3bce33ad/listwatch/examples/cluster/crew"
 	"github.com/seed3bce33ad/listwatch/examples/cluster/narrate"
 	"github.com/seed3bce33ad/listwatch/examples/cluster/parts"
@@ -24,6 +26,7 @@ import (
 
 func main() {
 	process.Reexec()
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // a library tells of each connection that a client has closed
 	crew.Reexec()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
