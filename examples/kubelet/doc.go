@@ -7,8 +7,8 @@
 //
 // Pods also come from files: see Options.ManifestDir and package manifest.
 //
-// Not here yet: many nodes that share one watch, and volumes that follow their config maps, secrets and tokens while a
-// container runs: they are written when one is started.
+// Not here yet: volumes that follow their config maps, secrets and tokens while a container runs: they are written when one is
+// started.
 //
 // # Guarantees
 //

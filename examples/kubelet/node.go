@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"hash/fnv"
 	"maps"
 	goruntime "runtime"
 	"time"
@@ -139,13 +140,18 @@ func (k *Kubelet) nodeStatus(s corev1.NodeStatus, now time.Time) corev1.NodeStat
 // keepLease tells others that the node lives, four times in LeaseDuration, until ctx is done.
 func (k *Kubelet) keepLease(ctx context.Context) error {
 	leases := kube.For[*coordinationv1.Lease](k.o.Cluster)
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(k.o.Node)) // it never fails
+	// The first wait is shorter, by the node's name: nodes that start together do not renew together.
+	wait := time.Duration(float64(k.o.LeaseDuration/4) * float64(hash.Sum32()) / (1 << 32))
 	for {
 		if err := k.renew(ctx, leases); err != nil && ctx.Err() == nil {
 			k.o.Logger.Warn("lease not renewed", "node", k.o.Node, "error", err)
 		}
-		if timing.Sleep(ctx, k.o.Clock, k.o.LeaseDuration/4) != nil {
+		if timing.Sleep(ctx, k.o.Clock, wait) != nil {
 			return nil
 		}
+		wait = k.o.LeaseDuration / 4
 	}
 }
 

@@ -62,6 +62,9 @@ type Options struct {
 	LeaseDuration time.Duration
 	// StatusPeriod is the time after which it writes the node's status though nothing has changed. Defaults to 5 min.
 	StatusPeriod time.Duration
+	// Settle is how long a new pod's containers may take to start before its status is told: with one that starts faster the
+	// first status that others see is that it runs, which spares a write. Defaults to 0: its status is told at once.
+	Settle time.Duration
 	// Workers is how many pods are looked at at a time. Defaults to 8.
 	Workers int
 	// Quiet keeps it from writing Events. Defaults to false.
@@ -103,7 +106,7 @@ func (o Options) validate() error {
 	if o.Cluster == nil || o.Node == "" || o.Runtime == nil || o.Images == nil {
 		errs = append(errs, errors.New("kubelet: Cluster, Node, Runtime and Images must be set"))
 	}
-	if o.LeaseDuration < 4*time.Second || o.StatusPeriod < 0 || o.ManifestPeriod < 0 || o.Workers < 0 {
+	if o.LeaseDuration < 4*time.Second || o.StatusPeriod < 0 || o.ManifestPeriod < 0 || o.Settle < 0 || o.Workers < 0 {
 		errs = append(errs, errors.New("kubelet: LeaseDuration must be 4 s at least, other durations and Workers not negative"))
 	}
 	return errors.Join(errs...)

@@ -24,6 +24,8 @@ const (
 // record is what is known of a pod beside what API and runtime know. It is lost when the kubelet ends.
 type record struct {
 	uid types.UID
+	// since is when the kubelet has heard of it.
+	since time.Time
 	// files is held by who writes the pod's volumes.
 	files sync.Mutex
 
@@ -50,7 +52,7 @@ func (k *Kubelet) recordOf(uid types.UID) *record {
 	r := k.records[uid]
 	if r == nil {
 		r = &record{
-			uid: uid, busy: map[string]bool{}, held: map[string]podstate.Held{}, failures: map[string]int{},
+			uid: uid, since: k.o.Clock.Now(), busy: map[string]bool{}, held: map[string]podstate.Held{}, failures: map[string]int{},
 			probed: map[string]podstate.Probed{}, probing: map[string]func(){}, stopping: map[string]time.Time{},
 		}
 		k.records[uid] = r

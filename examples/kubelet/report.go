@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,6 +21,9 @@ import (
 func (k *Kubelet) report(ctx context.Context, r *record, v *podstate.View, plan podstate.Plan) (workqueue.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	if left := k.settling(r, v, plan); left > 0 {
+		return workqueue.Result{After: left}, nil
+	}
 	object := v.Pod
 	status := podstate.Status(v, plan)
 	r.mu.Lock()
@@ -67,6 +71,14 @@ func (k *Kubelet) write(ctx context.Context, object *corev1.Pod, status corev1.P
 		k.o.Logger.Info("pod is "+string(status.Phase), "pod", keyOf(object).String(), "node", k.o.Node)
 	}
 	return told, nil
+}
+
+// settling is how long the first status of a pod waits for its containers to start: see Options.Settle.
+func (k *Kubelet) settling(r *record, v *podstate.View, plan podstate.Plan) time.Duration {
+	if len(v.Busy)+len(plan.Start) == 0 || v.Deleted || v.Pod.Status.StartTime != nil {
+		return 0
+	}
+	return r.since.Add(k.o.Settle).Sub(v.Now)
 }
 
 // difference is a strategic merge patch between two objects of one type, for the object with a UID alone.

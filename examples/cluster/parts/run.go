@@ -54,7 +54,7 @@ func Run(ctx context.Context, s Settings, name string, o Observer) error {
 		}
 		return proxy.Run(ctx, p)
 	case Hollow:
-		return fleet.Run(ctx, fleet.Options{Cluster: cluster, Factory: factory, Nodes: s.Hollow, Logger: o.Logger})
+		return fleet.Run(ctx, fleet.Options{Cluster: cluster, Factory: factory, Nodes: s.Hollow, LeaseDuration: s.Heartbeat, Logger: o.Logger})
 	}
 	node := s.number(name)
 	if node == 0 {

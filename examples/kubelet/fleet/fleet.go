@@ -11,10 +11,16 @@
 // # Guarantees
 //
 //  1. Pods that are given to the nodes are Running soon, each with an address of its own, and go when they are deleted. (TestFleet)
+//  2. All nodes together have one watch of pods and one of nodes; a pod is told of once on its way to Running, and there are no
+//     Events. (TestMass)
 //
 // # Concurrency
 //
 // Run blocks and leaves no goroutine.
+//
+// # Testing
+//
+// TestMass has a cluster in one process and tells how long it took; -nodes and -pods make it larger.
 package fleet
 
 import (
@@ -24,6 +30,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/benbjohnson/clock"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +46,9 @@ import (
 // maxNodes is how many nodes have addresses for their pods.
 const maxNodes = 1 << 15
 
+// settle is how long a container may take to start before others are told that it waits.
+const settle = 10 * time.Second
+
 // Options say how many nodes there are. Cluster and Nodes must be set.
 type Options struct {
 	// Cluster is where the nodes register.
@@ -51,6 +61,8 @@ type Options struct {
 	Prefix string
 	// Capacity is what each of them says that it has. What is missing defaults to 32 CPUs, 256 GiB and 110 pods.
 	Capacity corev1.ResourceList
+	// LeaseDuration is how long others believe in a node without hearing of it. Defaults to 40 s.
+	LeaseDuration time.Duration
 	// Clock is the time. Defaults to the real one.
 	Clock clock.Clock
 	// Logger hears of failures. Defaults to nobody.
@@ -121,7 +133,8 @@ func (o Options) node(ctx context.Context, i int, shared *kubelet.Shared) error 
 	defer r.Close()
 	return kubelet.Run(ctx, kubelet.Options{
 		Cluster: o.Cluster, Shared: shared, Runtime: r, Images: r, RuntimeName: "hollow", Node: fmt.Sprint(o.Prefix, i+1), Capacity: o.Capacity,
-		PodCIDR: pods, Workers: 1, Quiet: true, Clock: o.Clock, Logger: slog.New(warnings{o.Logger.Handler()}),
+		PodCIDR: pods, LeaseDuration: o.LeaseDuration, Settle: settle,
+		Workers: 1, Quiet: true, Clock: o.Clock, Logger: slog.New(warnings{o.Logger.Handler()}),
 	})
 }
 
