@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated is what this package is for
+
 // Package endpoints is the controller that writes which pods are behind a service into the Endpoints of the same name, for those
 // who don't read endpoint slices yet. See package endpointslice.
 //

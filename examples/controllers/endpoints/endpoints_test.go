@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated is what this package is for
+
 package endpoints_test
 
 import (

