@@ -12,8 +12,9 @@
 // # Guarantees
 //
 //  1. Parts that agree on the settings find each other, whoever is started anew, and when: pods become processes, and
-//     services lead to them. (TestPartsTogether)
-//  2. What pods were is gone after Clean: processes, links, cgroups. (TestPartsTogether)
+//     services lead to them. (TestKubectl, TestServe and TestChaos in the package above)
+//  2. What pods were is gone after Clean: processes, links, cgroups. (TestDemo in the package above)
+//  3. Settings that make no sense are refused. (TestPrepare)
 //
 // # Concurrency
 //
