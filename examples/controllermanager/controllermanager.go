@@ -57,7 +57,7 @@ type Options struct {
 func Controllers(nodes nodelifecycle.Options) []control.Make {
 	return []control.Make{
 		autoscaler.New, deployment.New, endpoints.New, endpointslice.New, garbage.New, job.New, namespace.New, nodes.New, quota.New, replicaset.New,
-		replicaset.NewReplicationController, service.New, serviceaccount.New,
+		replicaset.NewReplicationController, service.New, serviceaccount.New, serviceaccount.NewTokens,
 	}
 }
 

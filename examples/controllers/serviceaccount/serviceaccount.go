@@ -5,6 +5,8 @@
 //
 //  1. Each namespace that is not on its way out has both, soon after it came and soon after somebody took or changed one.
 //     (TestEachNamespace, TestTakenAway)
+//  2. Secrets that ask for a token of an account get one that is good for as long as they are there, and go with the account,
+//     though another may have its name by now. (TestTokens, TestTokensOfTheDead)
 //
 // # Concurrency
 //
