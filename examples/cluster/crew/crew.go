@@ -137,12 +137,12 @@ func (c *Crew) keep(ctx context.Context, name string, m *member, ready func(), f
 			}
 			return
 		}
+		if killed {
+			continue
+		}
 		select {
 		case failed <- err:
 		default:
-		}
-		if killed {
-			continue
 		}
 		c.Logger(name).Error("ended, and is started again", "error", err)
 		_ = timing.Sleep(ctx, c.Clock, pause) // it ends with ctx, as the loop does
