@@ -9,5 +9,5 @@
 //	controltest.Create(w, set)
 //	pods.Until(func(pods []*corev1.Pod) bool { return len(pods) == 3 })
 //
-// What the controllers read of pods can be held back with Late. The test's own reads and writes go other ways.
+// What the controllers read of pods can be held back with Late, and of endpoint slices with LateSlices. The test's own reads and writes go other ways.
 package controltest

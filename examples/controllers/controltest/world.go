@@ -30,6 +30,8 @@ type World struct {
 	Clock *clock.Mock
 	// Late holds back what the controllers read by the watches and lists of pods.
 	Late *Late
+	// LateSlices does so with endpoint slices.
+	LateSlices *Late
 
 	ctx     context.Context
 	running sync.WaitGroup
@@ -41,18 +43,22 @@ func New(t testing.TB, makes ...control.Make) *World {
 	t.Helper()
 	server, err := apiserver.Start(t.Context(), apiserver.Options{})
 	require.NoError(t, err)
-	w := &World{T: t, Server: server, Clock: clock.NewMock(), Late: newLate("/api/v1/pods")}
+	w := &World{T: t, Server: server, Clock: clock.NewMock(),
+		Late: newLate("/api/v1/pods"), LateSlices: newLate("/apis/discovery.k8s.io/v1/endpointslices")}
 	w.Clock.Set(time.Now())
 	// Its own connections are closed after each request, so none is cut in the middle of a test's write.
 	w.Cluster, err = kube.Connect(&clientrest.Config{Host: server.URL(), Transport: &http.Transport{DisableKeepAlives: true}})
 	require.NoError(t, err)
-	theirs, err := kube.Connect(&clientrest.Config{Host: server.URL(), WrapTransport: w.Late.wrap})
+	theirs, err := kube.Connect(&clientrest.Config{Host: server.URL(), WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+		return w.LateSlices.wrap(w.Late.wrap(next))
+	}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx = ctx
 	t.Cleanup(func() {
 		cancel()
 		w.Late.Release()
+		w.LateSlices.Release()
 		w.running.Wait()
 		theirs.Close()
 		w.Cluster.Close()

@@ -11,6 +11,8 @@
 //  3. Pods with other ports, by name, are in slices of their own. (TestNamedPorts)
 //  4. Another service under an old name has slices of its own, and the old ones go; services without a selector are left
 //     alone. (TestServiceMadeAgain, TestWithoutSelector)
+//  5. However far its cache is behind, no slice is made twice, and no change waits for the cache. (TestInformerIsLate)
+//  6. When the ports of a service change there is no time without endpoints. (TestPortsChange)
 //
 // # Concurrency
 //

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -199,6 +200,52 @@ func TestFewestWrites(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, changed)
+}
+
+func TestPortsChange(t *testing.T) {
+	r := start(t)
+	r.service("web", intstr.FromInt32(1))
+	r.pod("a", "web", true)
+	r.until("a 10.0.0.2 1 true/true/false")
+	r.slices.Always(func(all []*discoveryv1.EndpointSlice) {
+		if len(all) == 0 {
+			t.Error("there are no endpoints")
+		}
+	})
+	for port := range int32(20) { // in whatever order the ports are
+		changed := []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(port + 2)}}
+		controltest.Merge[*corev1.Service](r.World, "web", "", map[string]any{"spec": map[string]any{"ports": changed}})
+		r.until(fmt.Sprintf("a 10.0.0.2 %d true/true/false", port+2))
+	}
+}
+
+// A cache that is behind for longer than anybody waits makes no slice twice, and no change wait.
+func TestInformerIsLate(t *testing.T) {
+	r := start(t)
+	r.service("web", intstr.FromInt32(1))
+	r.pod("a", "web", true)
+	r.until("a 10.0.0.2 1 true/true/false")
+	r.LateSlices.Hold()
+	r.service("db", intstr.FromInt32(2))
+	r.pod("b", "db", true)
+	r.until("a 10.0.0.2 1 true/true/false", "b 10.0.0.3 2 true/true/false")
+	r.Clock.Add(6 * time.Minute)
+	// That these are told of says that steps have been, and what they have seen.
+	r.pod("c", "db", true)
+	r.pod("d", "web", true)
+	r.until("a 10.0.0.2 1 true/true/false", "b 10.0.0.3 2 true/true/false", "c 10.0.0.4 2 true/true/false", "d 10.0.0.5 1 true/true/false")
+	r.Clock.Add(6 * time.Minute)
+	require.Equal(t, 2, r.slices.Made())
+	// A slice that its cache has never shown goes when nothing is left in it.
+	controltest.Delete[*corev1.Pod](r.World, "b")
+	controltest.Delete[*corev1.Pod](r.World, "c")
+	r.state("b", false, map[string]any{"phase": "Failed"})
+	r.state("c", false, map[string]any{"phase": "Failed"})
+	r.until("a 10.0.0.2 1 true/true/false", "d 10.0.0.5 1 true/true/false")
+	r.LateSlices.Release()
+	r.pod("e", "db", true)
+	r.until("a 10.0.0.2 1 true/true/false", "d 10.0.0.5 1 true/true/false", "e 10.0.0.6 2 true/true/false")
+	require.Equal(t, 3, r.slices.Made())
 }
 
 func TestRandom(t *testing.T) {

@@ -42,6 +42,10 @@ func plan(s *corev1.Service, pods []*corev1.Pod, own []*discoveryv1.EndpointSlic
 	for _, id := range slices.Sorted(maps.Keys(wanted)) {
 		writes = append(writes, wanted[id].plan(s)...)
 	}
+	// Deletes come last: when ports change there is no time without endpoints.
+	slices.SortStableFunc(writes, func(a, b *discoveryv1.EndpointSlice) int {
+		return min(len(b.Endpoints), 1) - min(len(a.Endpoints), 1)
+	})
 	return writes
 }
 
