@@ -283,10 +283,15 @@ func TestRandom(t *testing.T) {
 		want = append(want, fmt.Sprintf("%s %s 1 %v/%v/false", name, p.Status.PodIP, ready, ready))
 	}
 	slices.Sort(want)
-	for _, s := range r.until(want...) {
-		for _, e := range s.Endpoints {
-			require.Equal(t, s.Labels[discoveryv1.LabelServiceName], there[e.TargetRef.Name].Labels["app"])
-			require.Equal(t, there[e.TargetRef.Name].UID, e.TargetRef.UID)
+	r.slices.Until(func(all []*discoveryv1.EndpointSlice) bool {
+		for _, s := range all {
+			for _, e := range s.Endpoints {
+				p := there[e.TargetRef.Name]
+				if p == nil || s.Labels[discoveryv1.LabelServiceName] != p.Labels["app"] || e.TargetRef.UID != p.UID {
+					return false
+				}
+			}
 		}
-	}
+		return slices.Equal(told(all), want)
+	})
 }
