@@ -130,7 +130,7 @@ func TestHandedOver(t *testing.T) {
 			return d.Status.Replicas == 20 && d.Status.ObservedGeneration == d.Generation
 		})
 	}
-	require.Equal(t, 80, w.pods())
+	w.eventually(func() bool { return w.pods() == 80 })
 }
 
 func TestFails(t *testing.T) {
