@@ -51,8 +51,8 @@ func (w *World) live(ctx context.Context, p *corev1.Pod, begin func(*World, *cor
 	client, key := kube.For[*corev1.Pod](w.Cluster), listwatch.KeyOf(p)
 	switch {
 	case p.DeletionTimestamp != nil:
-		if ptr.Deref(p.DeletionGracePeriodSeconds, 0) == 0 { // only finalizers keep it
-			return nil
+		if ptr.Deref(p.DeletionGracePeriodSeconds, 0) == 0 && len(p.Finalizers) > 0 { // only they keep it
+			return nil // without any, a delete was broken off
 		}
 		o := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(p.UID))}
 		return client.Delete(ctx, key, o)

@@ -262,8 +262,8 @@ func TestChurn(t *testing.T) {
 				r.Kill(pods[random.IntN(len(pods))])
 			}
 		case 3:
-			at := r.pods.Made()
-			r.pods.Until(func([]*corev1.Pod) bool { return r.pods.Made() > at || random.IntN(2) == 0 })
+			now := r.image("i:" + strconv.Itoa(random.IntN(4)))
+			r.deployments.One("d", func(d *appsv1.Deployment) bool { return d.Status.ObservedGeneration >= now.Generation })
 		}
 	}
 	last := r.image("i:9")

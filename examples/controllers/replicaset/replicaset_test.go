@@ -55,8 +55,8 @@ func has(of metav1.Object, n int) func([]*corev1.Pod) bool {
 	return func(pods []*corev1.Pod) bool { return active(of, pods) == n }
 }
 
-func scale(w *controltest.World, name string, to int) {
-	controltest.Merge[*appsv1.ReplicaSet](w, name, "", map[string]any{"spec": map[string]any{"replicas": to}})
+func scale(w *controltest.World, name string, to int) *appsv1.ReplicaSet {
+	return controltest.Merge[*appsv1.ReplicaSet](w, name, "", map[string]any{"spec": map[string]any{"replicas": to}})
 }
 
 func TestReplicas(t *testing.T) {
@@ -255,8 +255,8 @@ func TestChurn(t *testing.T) {
 		case k == 2 && len(there) > 0:
 			w.Kill(there[random.IntN(len(there))])
 		case k == 3:
-			at := pods.Made()
-			pods.Until(func([]*corev1.Pod) bool { return pods.Made() > at || random.IntN(2) == 0 })
+			now := scale(w, "a", random.IntN(most))
+			sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.ObservedGeneration >= now.Generation })
 		}
 	}
 	scale(w, "a", 4)
