@@ -35,8 +35,8 @@ func ExampleExplanation() {
 	pods, stop := synced(informer.Options{Name: "pods"})
 	defer stop()
 	e := pods.Explain(listwatch.Key{Name: "nobody"})
-	fmt.Println(e.Informer, e.Source.State, e.Source.Refused == nil, e.Reading.Queued, e.Store.Held, e.Object())
-	// Output: pods Watching true 0 false <nil>
+	fmt.Println(e.Informer, e.Source.Synced, e.Source.Refused == nil, e.Reading.Queued, e.Store.Held, e.Object())
+	// Output: pods true true 0 false <nil>
 }
 
 // owners is a queue of the names of owners, which owned objects carry in front of their own.

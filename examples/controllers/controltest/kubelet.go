@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed3bce33ad/listwatch"
 	"github.com/seed3bce33ad/listwatch/examples/kube"
+	"github.com/seed3bce33ad/listwatch/informer"
 	"github.com/seed3bce33ad/listwatch/workqueue"
 )
 
@@ -29,7 +30,7 @@ func SetReady(w *World, p *corev1.Pod, is corev1.ConditionStatus) {
 func (w *World) Kubelet(begin func(*World, *corev1.Pod)) {
 	q := workqueue.New[listwatch.Key](workqueue.Options{Name: "kubelet"})
 	pods := Watch[*corev1.Pod](w)
-	pods.each(func(p *corev1.Pod) { q.Add(listwatch.KeyOf(p)) })
+	pods.each(func(c informer.Change[*corev1.Pod]) { q.Add(c.Key) })
 	w.run(func(ctx context.Context) error {
 		defer q.Close()
 		return workqueue.Process(ctx, q, 4, func(ctx context.Context, k listwatch.Key) (workqueue.Result, error) {

@@ -2,6 +2,8 @@ package controltest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,8 +25,10 @@ type View[T kube.Object] struct {
 	informer *informer.Informer[T]
 	changed  chan struct{}
 	mu       sync.Mutex
-	// made are the UIDs of all objects that were seen. Guarded by mu.
-	made map[string]bool
+	// there are the objects as the events tell, and made the UIDs of all that were seen: what is counted and what is there
+	// belong together. Guarded by mu.
+	there map[listwatch.Key]T
+	made  map[string]bool
 	// check is called at each change with what is there. Guarded by mu.
 	check func([]T)
 }
@@ -34,31 +38,45 @@ func Watch[T kube.Object](w *World) *View[T] {
 	w.T.Helper()
 	i, err := kube.Follow[T](w.Cluster, &w.factory, kube.Select{})
 	require.NoError(w.T, err)
-	v := &View[T]{w: w, informer: i, changed: make(chan struct{}, 1), made: map[string]bool{}}
-	v.each(func(o T) {
+	v := &View[T]{w: w, informer: i, changed: make(chan struct{}, 1), there: map[listwatch.Key]T{}, made: map[string]bool{}}
+	v.each(func(c informer.Change[T]) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.made[string(o.GetUID())] = true
+		v.made[string(c.Object.GetUID())] = true
+		if v.there[c.Key] = c.Object; c.Type == informer.Delete {
+			delete(v.there, c.Key)
+		}
 		if v.check != nil {
-			v.check(i.Indexer().List())
+			v.check(slices.Collect(maps.Values(v.there)))
 		}
 		select {
 		case v.changed <- struct{}{}:
 		default:
 		}
 	})
-	require.NoError(w.T, i.WaitForSync(w.ctx))
 	return v
 }
 
-// each calls f with all objects that there are and at each change.
-func (v *View[T]) each(f func(T)) {
-	_, err := v.informer.AddHandler(v.w.ctx, func(_ context.Context, c informer.Change[T]) { f(c.Object) },
+// each calls f with all objects that there are and at each change, and returns when it was called with all that there were.
+func (v *View[T]) each(f func(informer.Change[T])) {
+	r, err := v.informer.AddHandler(v.w.ctx, func(_ context.Context, c informer.Change[T]) { f(c) },
 		informer.HandlerOptions{Policy: informer.EveryEvent})
 	require.NoError(v.w.T, err)
+	select {
+	case <-r.Synced().Done():
+	case <-time.After(patience):
+		require.FailNow(v.w.T, "not synced")
+	}
 }
 
-// Always has check called at each change with what is there then, or later.
+// now returns what is there.
+func (v *View[T]) now() []T {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Collect(maps.Values(v.there))
+}
+
+// Always has check called at each change with what is there then.
 func (v *View[T]) Always(check func([]T)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -88,7 +106,7 @@ func (v *View[T]) wait(pass time.Duration, is func([]T) bool) []T {
 		if pass > 0 {
 			quiet = time.After(200 * time.Millisecond)
 		}
-		objects := v.informer.Indexer().List()
+		objects := v.now()
 		if is(objects) {
 			return objects
 		}
@@ -108,7 +126,9 @@ func (v *View[T]) One(name string, is func(T) bool) T {
 	key := listwatch.Key{Namespace: metav1.NamespaceDefault, Name: name}
 	var found T
 	v.Until(func([]T) bool {
-		o, ok := v.informer.Indexer().Get(key)
+		v.mu.Lock()
+		o, ok := v.there[key]
+		v.mu.Unlock()
 		found = o
 		return ok && is(o)
 	})
@@ -120,6 +140,26 @@ func (v *View[T]) Made() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.made)
+}
+
+// RequireMade waits until so many objects have been seen, and there must not be more.
+func (v *View[T]) RequireMade(n int) {
+	v.w.T.Helper()
+	v.Until(func([]T) bool { return v.Made() >= n })
+	require.Equal(v.w.T, n, v.Made())
+}
+
+// Seen returns when what the controllers read shows an object in this state, or a newer one: they follow each collection by
+// a watch of its own, which may be later than the others.
+func Seen[T kube.Object](w *World, o T) {
+	w.T.Helper()
+	i, err := kube.Follow[T](w.theirs, w.read, kube.Select{})
+	require.NoError(w.T, err)
+	select {
+	case <-i.Reached(o.GetResourceVersion()).Done():
+	case <-time.After(patience):
+		require.FailNow(w.T, "no controller has seen it", "%+v", o)
+	}
 }
 
 // Create makes an object in the namespace "default".

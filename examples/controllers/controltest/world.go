@@ -36,6 +36,9 @@ type World struct {
 	ctx     context.Context
 	running sync.WaitGroup
 	factory informer.Factory
+	// theirs is the controllers' connection, read what they read by it.
+	theirs *kube.Cluster
+	read   *informer.Factory
 }
 
 // New starts a server and the controllers, which share one factory of informers.
@@ -64,7 +67,8 @@ func New(t testing.TB, makes ...control.Make) *World {
 		w.Cluster.Close()
 		require.NoError(t, server.Close())
 	})
-	env := control.Env{Cluster: theirs, Factory: new(informer.Factory), Clock: w.Clock, Logger: slog.New(slog.DiscardHandler)}
+	w.theirs, w.read = theirs, new(informer.Factory)
+	env := control.Env{Cluster: theirs, Factory: w.read, Clock: w.Clock, Logger: slog.New(slog.DiscardHandler)}
 	env.Factory.Options.Logger = env.Logger
 	w.factory.Options.Logger = env.Logger
 	for _, m := range makes {

@@ -187,7 +187,7 @@ func TestRollback(t *testing.T) {
 	again := r.sets.One(first.Name, func(s *appsv1.ReplicaSet) bool { return s.Annotations[revision] == "3" })
 	require.Equal(t, first.UID, again.UID)
 	require.Equal(t, "1", again.Annotations["deployment.kubernetes.io/revision-history"])
-	require.Equal(t, 2, r.sets.Made())
+	r.sets.RequireMade(2)
 
 	r.done(r.image("i:3").Generation)
 	r.sets.Until(func(sets []*appsv1.ReplicaSet) bool { // that of revision 2 is forgotten
@@ -205,7 +205,7 @@ func TestPaused(t *testing.T) {
 		return d.Status.ObservedGeneration == paused.Generation && d.Status.AvailableReplicas == 6 &&
 			condition(d, appsv1.DeploymentProgressing).Reason == "DeploymentPaused"
 	})
-	require.Equal(t, 1, r.sets.Made())
+	r.sets.RequireMade(1)
 	r.done(r.set(map[string]any{"paused": false}).Generation)
 	require.Equal(t, map[string]int{"i:2": 6}, byImage(r.pods.Until(func(p []*corev1.Pod) bool { return len(p) == 6 })))
 }

@@ -235,7 +235,7 @@ func TestInformerIsLate(t *testing.T) {
 	r.pod("d", "web", true)
 	r.until("a 10.0.0.2 1 true/true/false", "b 10.0.0.3 2 true/true/false", "c 10.0.0.4 2 true/true/false", "d 10.0.0.5 1 true/true/false")
 	r.Clock.Add(6 * time.Minute)
-	require.Equal(t, 2, r.slices.Made())
+	r.slices.RequireMade(2)
 	// A slice that its cache has never shown goes when nothing is left in it.
 	controltest.Delete[*corev1.Pod](r.World, "b")
 	controltest.Delete[*corev1.Pod](r.World, "c")
@@ -245,7 +245,7 @@ func TestInformerIsLate(t *testing.T) {
 	r.LateSlices.Release()
 	r.pod("e", "db", true)
 	r.until("a 10.0.0.2 1 true/true/false", "d 10.0.0.5 1 true/true/false", "e 10.0.0.6 2 true/true/false")
-	require.Equal(t, 3, r.slices.Made())
+	r.slices.RequireMade(3)
 }
 
 func TestRandom(t *testing.T) {

@@ -113,7 +113,7 @@ func TestComplete(t *testing.T) {
 	require.NotNil(t, j.Status.StartTime)
 	require.NotNil(t, j.Status.CompletionTime)
 	require.Len(t, r.untracked(), 5)
-	require.Equal(t, 5, r.pods.Made())
+	r.pods.RequireMade(5)
 }
 
 func TestIndexed(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCountsWhatIsDeleted(t *testing.T) {
 	require.Equal(t, int32(3), j.Status.Succeeded)
 	require.Zero(t, j.Status.Failed)
 	r.pods.Until(func(p []*corev1.Pod) bool { return len(p) == 0 })
-	require.Equal(t, 3, r.pods.Made())
+	r.pods.RequireMade(3)
 }
 
 func TestBackoffLimit(t *testing.T) {
@@ -159,14 +159,14 @@ func TestBackoffLimit(t *testing.T) {
 	j.Spec.BackoffLimit, j.Spec.Parallelism = ptr.To[int32](1), ptr.To[int32](1)
 	controltest.Create(r.World, j)
 	r.jobs.One("j", func(j *batchv1.Job) bool { return j.Status.Failed == 1 && j.Status.Active == 0 })
-	require.Equal(t, 1, r.pods.Made())
+	r.pods.RequireMade(1)
 	r.jobs.After(11*time.Second, func([]*batchv1.Job) bool { return r.pods.Made() == 2 })
 	failed := r.is(batchv1.JobFailed)
 	require.Equal(t, batchv1.JobReasonBackoffLimitExceeded, condition(failed, batchv1.JobFailed).Reason)
 	require.Equal(t, int32(2), failed.Status.Failed)
 	require.Nil(t, failed.Status.CompletionTime)
 	r.untracked()
-	require.Equal(t, 2, r.pods.Made())
+	r.pods.RequireMade(2)
 }
 
 func TestDeadline(t *testing.T) {
@@ -260,7 +260,7 @@ func TestInformerIsLate(t *testing.T) {
 	r.at(5)
 	r.Late.Release()
 	r.jobs.One("j", func(j *batchv1.Job) bool { return j.Status.Active == 5 })
-	require.Equal(t, 5, r.pods.Made())
+	r.pods.RequireMade(5)
 }
 
 // Pods succeed, fail, and are deleted at random, while connections are cut and histories dropped.
@@ -300,5 +300,5 @@ func TestChurn(t *testing.T) {
 	done := r.is(batchv1.JobComplete)
 	require.Equal(t, int32(12), done.Status.Succeeded)
 	require.Equal(t, int32(failed), done.Status.Failed)
-	require.Equal(t, 12+failed, r.pods.Made())
+	r.pods.RequireMade(12+failed)
 }

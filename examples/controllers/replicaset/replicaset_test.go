@@ -82,7 +82,7 @@ func TestReplicas(t *testing.T) {
 	pods.Until(has(set, 1))
 	s := sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.ObservedGeneration == 3 && s.Status.Replicas == 1 })
 	require.Equal(t, int32(1), s.Status.FullyLabeledReplicas)
-	require.Equal(t, 6, pods.Made())
+	pods.RequireMade(6)
 
 	// A controller of the elder kind.
 	rc := controltest.Create(w, &corev1.ReplicationController{
@@ -114,11 +114,11 @@ func TestInformerIsLate(t *testing.T) {
 	scale(w, "a", 2)
 	sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.ObservedGeneration == 4 && s.Status.Replicas == 2 })
 	pods.Until(has(sentinel, 2))
-	require.Equal(t, 4, pods.Made())
+	pods.RequireMade(4)
 	w.Late.Release()
 	scale(w, "a", 3)
 	sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.ObservedGeneration == 5 && s.Status.Replicas == 3 })
-	require.Equal(t, 5, pods.Made())
+	pods.RequireMade(5)
 }
 
 // Pods are made and deleted again while the watch is down, and its history is dropped: no event ever tells of them.
@@ -139,7 +139,7 @@ func TestPodsComeAndGoUnseen(t *testing.T) {
 	w.Server.CutConnections()
 	w.Late.Lose()
 	pods.Until(has(set, 3))
-	require.Equal(t, 5, pods.Made())
+	pods.RequireMade(5)
 }
 
 func TestOrphans(t *testing.T) {
@@ -147,6 +147,7 @@ func TestOrphans(t *testing.T) {
 	pods, sets := controltest.Watch[*corev1.Pod](w), controltest.Watch[*appsv1.ReplicaSet](w)
 	controltest.Create(w, pod("other", map[string]string{"app": "other"}))
 	orphan := controltest.Create(w, pod("early", web))
+	controltest.Seen(w, orphan) // so that none is made in its place
 	set := controltest.Create(w, replicaSet("a", 2))
 	owns := func(uid any) func([]*corev1.Pod) bool {
 		return func(pods []*corev1.Pod) bool {
@@ -160,13 +161,13 @@ func TestOrphans(t *testing.T) {
 	}
 	pods.Until(owns(orphan.UID))
 	sets.One("a", func(s *appsv1.ReplicaSet) bool { return s.Status.Replicas == 2 })
-	require.Equal(t, 3, pods.Made())
+	pods.RequireMade(3)
 
 	controltest.Merge[*corev1.Pod](w, "early", "", map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "out"}}})
 	early := pods.One("early", func(p *corev1.Pod) bool { return len(p.OwnerReferences) == 0 })
 	require.Equal(t, orphan.UID, early.UID)
 	pods.Until(has(set, 2))
-	require.Equal(t, 4, pods.Made())
+	pods.RequireMade(4)
 
 	late := controltest.Create(w, pod("late", web)) // one too many: taken, and the newest goes
 	pods.Until(func(all []*corev1.Pod) bool { return pods.Made() == 5 && active(set, all) == 2 && len(all) == 4 })
@@ -183,7 +184,7 @@ func TestNameIsUsedAgain(t *testing.T) {
 	after := controltest.Create(w, replicaSet("a", 3))
 	all := pods.Until(has(after, 3))
 	require.Equal(t, 2, active(before, all))
-	require.Equal(t, 5, pods.Made())
+	pods.RequireMade(5)
 }
 
 func TestStatus(t *testing.T) {
