@@ -297,7 +297,7 @@ func TestBoundsOfHandlersThatGo(t *testing.T) {
 		t.Logf("%d bytes more", bytes-warm)
 		require.Equal(t, before, after)
 		require.Len(t, i.Stats().Handlers, 1)
-		require.Less(t, bytes-warm, 3*n, "one byte for each that went")
+		require.Less(t, bytes-warm, 3*n+64<<10, "one byte for each that went, beside what the runtime keeps of its threads")
 		stop()
 	})
 }

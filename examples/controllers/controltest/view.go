@@ -120,6 +120,17 @@ func (v *View[T]) wait(pass time.Duration, is func([]T) bool) []T {
 	}
 }
 
+// UntilGone waits until an object has been seen and is there no more.
+func (v *View[T]) UntilGone(o T) {
+	v.w.T.Helper()
+	v.Until(func([]T) bool {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		_, there := v.there[listwatch.KeyOf(o)]
+		return v.made[string(o.GetUID())] && !there
+	})
+}
+
 // One waits until the object of that name in the namespace "default" is what is waited for, and returns it.
 func (v *View[T]) One(name string, is func(T) bool) T {
 	v.w.T.Helper()

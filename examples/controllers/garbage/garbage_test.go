@@ -77,9 +77,7 @@ func namesOf(all []*corev1.ConfigMap) []string {
 func (r rig) settled() {
 	r.T.Helper()
 	mark := r.with("mark", metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "none"})
-	r.maps.Until(func(all []*corev1.ConfigMap) bool {
-		return !slices.ContainsFunc(all, func(o *corev1.ConfigMap) bool { return o.UID == mark.UID })
-	})
+	r.maps.UntilGone(mark)
 }
 
 func TestCascade(t *testing.T) {

@@ -300,5 +300,5 @@ func TestChurn(t *testing.T) {
 	done := r.is(batchv1.JobComplete)
 	require.Equal(t, int32(12), done.Status.Succeeded)
 	require.Equal(t, int32(failed), done.Status.Failed)
-	r.pods.RequireMade(12+failed)
+	r.pods.RequireMade(12 + failed)
 }
